@@ -1,0 +1,111 @@
+package memo_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reverie/internal/caller"
+	"reverie/memo"
+	"reverie/store"
+)
+
+func openDB(t *testing.T, path string) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+var ann = caller.Caller{User: "ann", Platform: "Local"}
+
+func inGroup(c caller.Caller, group string, role caller.Role) caller.Caller {
+	c.Group, c.Role = group, role
+	return c
+}
+
+func mustSet(t *testing.T, s *memo.Store, c caller.Caller, text string) memo.Memo {
+	t.Helper()
+	m, _, err := s.Set(t.Context(), c, text, nil)
+	if err != nil {
+		t.Fatalf("set %q: %v", text, err)
+	}
+	return m
+}
+
+func TestSet(t *testing.T) {
+	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{MaxChars: 5})
+	m, err := s.Get(t.Context(), ann)
+	if err != nil || m.Version != 0 || m.Content != "" {
+		t.Fatalf("a new memo is %+v, %v", m, err)
+	}
+	if m = mustSet(t, s, ann, "你好，世界"); m.Version != 1 {
+		t.Errorf("version after the first write is %d", m.Version)
+	}
+	if m = mustSet(t, s, ann, "你好，世界"); m.Version != 1 {
+		t.Errorf("writing the same text raised the version to %d", m.Version)
+	}
+	var long *memo.TooLongError
+	if _, _, err := s.Set(t.Context(), ann, "123456", nil); !errors.As(err, &long) || long.Chars != 6 || long.Limit != 5 {
+		t.Errorf("six characters over a limit of five: %v", err)
+	}
+	if m, _ = s.Get(t.Context(), ann); m.Content != "你好，世界" {
+		t.Errorf("a refused write changed the memo to %q", m.Content)
+	}
+	if m = mustSet(t, s, ann, ""); m.Version != 2 || m.Content != "" {
+		t.Errorf("clearing gives %+v", m)
+	}
+	h, err := s.History(t.Context(), ann)
+	if err != nil || len(h) != 2 || !strings.Contains(string(h[0].Before), "你好") {
+		t.Errorf("history %+v, %v: want the cleared text in the newest entry", h, err)
+	}
+}
+
+func TestConflict(t *testing.T) {
+	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
+	mustSet(t, s, ann, "one")
+	stale := int64(0)
+	var conflict *memo.ConflictError
+	if _, _, err := s.Set(t.Context(), ann, "two", &stale); !errors.As(err, &conflict) || conflict.Current.Content != "one" {
+		t.Fatalf("a stale version gives %v, want a conflict that shows the memo", err)
+	}
+	fresh := int64(1)
+	if m, _, err := s.Set(t.Context(), ann, "two", &fresh); err != nil || m.Version != 2 {
+		t.Fatalf("the right version gives %+v, %v", m, err)
+	}
+}
+
+func TestGroupMemoNeedsRole(t *testing.T) {
+	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
+	mustSet(t, s, ann, "ann's own")
+	for _, role := range []caller.Role{caller.RoleNone, caller.RoleMember} {
+		if _, _, err := s.Set(t.Context(), inGroup(ann, "g", role), "x", nil); !errors.Is(err, caller.ErrForbidden) {
+			t.Errorf("role %q: %v, want forbidden", role, err)
+		}
+	}
+	mustSet(t, s, inGroup(ann, "g", caller.RoleAdmin), "the group's")
+	if m, _ := s.Get(t.Context(), inGroup(caller.Caller{User: "bob", Platform: "Local"}, "g", "")); m.Content != "the group's" {
+		t.Errorf("in the group bob sees %q", m.Content)
+	}
+	if m, _ := s.Get(t.Context(), ann); m.Content != "ann's own" {
+		t.Errorf("in private ann sees %q", m.Content)
+	}
+}
+
+// Two stores on one file stand for two processes: each keeps its own cache.
+func TestOtherProcessIsSeenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	a, b := memo.New(openDB(t, path), memo.Options{}), memo.New(openDB(t, path), memo.Options{})
+	for i := range 50 {
+		text := strings.Repeat("x", i+1)
+		mustSet(t, a, ann, text)
+		if m, err := b.Get(context.Background(), ann); err != nil || m.Content != text {
+			t.Fatalf("write %d: the other store reads %q, %v", i, m.Content, err)
+		}
+	}
+}

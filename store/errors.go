@@ -1,0 +1,60 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Conditions of the storage that a user can do something about. Errors that wrap one
+// say in plain words what happened and what to do next.
+var (
+	// ErrFull means that the disk or quota is full. Nothing of the change was stored.
+	ErrFull = errors.New("disk full")
+	// ErrReadOnly means that the database cannot be written. Nothing of the change was stored.
+	ErrReadOnly = errors.New("read-only storage")
+	// ErrDamaged means that part of the database file cannot be read.
+	ErrDamaged = errors.New("damaged database")
+	// ErrBusy means that another process kept the database locked beyond the busy timeout.
+	ErrBusy = errors.New("database busy")
+	// ErrNewer means that the database was written by a newer version of the program.
+	ErrNewer = errors.New("database of a newer version")
+	// ErrUnchanged is returned by a function under [DB.Write] that found nothing to
+	// change: the transaction is rolled back and Write returns nil.
+	ErrUnchanged = errors.New("unchanged")
+)
+
+// Result codes of SQLite, https://www.sqlite.org/rescode.html; the low byte of an extended code.
+const (
+	codePerm     = 3
+	codeBusy     = 5
+	codeLocked   = 6
+	codeReadOnly = 8
+	codeIOErr    = 10
+	codeCorrupt  = 11
+	codeFull     = 13
+	codeCantOpen = 14
+	codeNotADB   = 26
+)
+
+// classify puts a known condition before an engine error; others pass unchanged.
+func (d *DB) classify(err error) error {
+	var coded interface{ Code() int }
+	if err == nil || !errors.As(err, &coded) {
+		return err
+	}
+	switch coded.Code() & 0xff {
+	case codeFull:
+		return fmt.Errorf("%w: nothing was stored; free space on the disk of %s, then call again (%w)", ErrFull, d.path, err)
+	case codeReadOnly, codePerm:
+		return fmt.Errorf("%w: nothing was stored; make %s and its folder writable, or choose another home with --home DIR (%w)", ErrReadOnly, d.path, err)
+	case codeCantOpen:
+		return fmt.Errorf("%w: cannot open %s; check that its folder exists and is writable, or choose another home with --home DIR (%w)", ErrReadOnly, d.path, err)
+	case codeCorrupt, codeNotADB:
+		return fmt.Errorf("%w: part of %s cannot be read; stop all servers of this home and run: reverie doctor --repair (%w)", ErrDamaged, d.path, err)
+	case codeIOErr:
+		return fmt.Errorf("%w: the disk under %s returned an error; check the disk, then run: reverie doctor (%w)", ErrDamaged, d.path, err)
+	case codeBusy, codeLocked:
+		return fmt.Errorf("%w: another process is writing to %s; nothing was stored, call again (%w)", ErrBusy, d.path, err)
+	}
+	return err
+}
