@@ -127,7 +127,6 @@ func openPool(dsn string, n int) (*gorm.DB, *sql.DB, error) {
 	for wait := 5 * time.Millisecond; wait < 3*time.Second; wait *= 2 {
 		g, err := gorm.Open(sqlite.Open(dsn), &gorm.Config{
 			Logger:                 logger.Discard, // gorm's own would print to stdout, which is the protocol's
-			PrepareStmt:            true,
 			SkipDefaultTransaction: true,
 			TranslateError:         false,
 		})

@@ -64,6 +64,13 @@ CREATE TABLE vectors (
 );
 CREATE UNIQUE INDEX vectors_of ON vectors (rid, space);
 
+-- Live memories that still wait for their vector in a space.
+CREATE TABLE pending (
+  rid   INTEGER NOT NULL,
+  space INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX pending_of ON pending (space, rid);
+
 CREATE TABLE memos (
   part       TEXT PRIMARY KEY,
   content    TEXT    NOT NULL,

@@ -1,0 +1,174 @@
+package vector
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"gorm.io/gorm"
+
+	"reverie/vector/index"
+)
+
+// partitions is the cache of loaded partitions, bounded by bytes: the least recently
+// used go first. The one just used always stays, however large.
+type partitions struct {
+	budget int64
+
+	mu    sync.Mutex
+	lru   *simplelru.LRU[string, *partition]
+	bytes int64
+}
+
+// partition is one loaded partition. Its lock makes bringing it up to date one step for
+// searches.
+type partition struct {
+	mu      sync.RWMutex
+	version int64 // of the partition, up to which the index holds everything; -1 before the first load
+	index   *index.Partition
+	bytes   int64 // as counted in the cache; under partitions.mu
+}
+
+func newPartitions(budget int64) *partitions {
+	l, err := simplelru.NewLRU[string, *partition](1<<30, nil)
+	if err != nil {
+		panic(err) // only a size below 1 is refused
+	}
+	return &partitions{budget: budget, lru: l}
+}
+
+// get returns the entry of key, an empty one if it is not loaded.
+func (c *partitions) get(key string, fresh func() *index.Partition) *partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.lru.Get(key); ok {
+		return p
+	}
+	p := &partition{version: -1, index: fresh()}
+	c.lru.Add(key, p)
+	return p
+}
+
+// account notes the size of p after a load and makes room.
+func (c *partitions) account(key string, p *partition, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held, ok := c.lru.Peek(key); !ok || held != p {
+		return // thrown out meanwhile; the last user's reference is the last
+	}
+	c.bytes += bytes - p.bytes
+	p.bytes = bytes
+	for c.bytes > c.budget && c.lru.Len() > 1 {
+		_, old, _ := c.lru.RemoveOldest()
+		c.bytes -= old.bytes
+	}
+}
+
+// drop forgets a partition, so that its next use loads it anew.
+func (c *partitions) drop(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.lru.Peek(key); ok {
+		c.bytes -= p.bytes
+		c.lru.Remove(key)
+	}
+}
+
+// partition returns the partition with everything that was committed when it was
+// called, by this process or another.
+func (s *Service) partition(ctx context.Context, part string) (*partition, error) {
+	v, err := s.db.Version(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	p := s.parts.get(part, func() *index.Partition { return index.New(s.words) })
+	p.mu.RLock()
+	current := p.version >= v
+	p.mu.RUnlock()
+	if current {
+		return p, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.version >= v {
+		return p, nil // another call brought it up to date while this one waited
+	}
+	if err := s.refresh(ctx, part, p); err != nil {
+		s.parts.drop(part) // half a refresh must not be taken for a whole one
+		return nil, err
+	}
+	s.parts.account(part, p, p.index.Bytes())
+	return p, nil
+}
+
+// refresh fetches the rows changed since p.version in one snapshot. Called with p.mu held.
+func (s *Service) refresh(ctx context.Context, part string, p *partition) error {
+	return s.db.Read(ctx, func(g *gorm.DB) error {
+		var v int64
+		err := g.Raw("SELECT version FROM partitions WHERE key = ?", part).Row().Scan(&v)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		where := "m.part = ? AND m.rev > ?"
+		if p.version < 0 {
+			where += " AND m.state = 'live'" // the first load has nothing to take out
+		}
+		rows, err := g.Raw(`SELECT m.rid, m.state, m.content, m.tags, m.importance, m.private, m.conversation, m.created_at, m.event_time, v.emb
+			FROM memories m LEFT JOIN vectors v ON v.rid = m.rid AND v.space = ? WHERE `+where, s.space, part, p.version).Rows()
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := s.take(rows, p.index); err != nil {
+				return err
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		p.version = v
+		return nil
+	})
+}
+
+// take brings one row into the index, or out of it.
+func (s *Service) take(rows *sql.Rows, ix *index.Partition) error {
+	var d index.Doc
+	var state State
+	var tags string
+	var imp Importance
+	var emb []byte
+	if err := rows.Scan(&d.RID, &state, &d.Text, &tags, &imp, &d.Private, &d.Conversation, &d.Created, &d.Event, &emb); err != nil {
+		return err
+	}
+	if state != Live {
+		ix.Remove(d.RID)
+		return nil
+	}
+	d.Importance = imp.grade()
+	if tags != "[]" {
+		if err := json.Unmarshal([]byte(tags), &d.Tags); err != nil {
+			s.log.Warn("damaged tags are left out of the index", "rid", d.RID, "error", err)
+		}
+	}
+	vecs, err := unpack(emb)
+	if err == nil {
+		d.Vectors = vecs
+		err = ix.Put(d)
+	}
+	if err != nil {
+		// One bad vector must not hide the partition: the memory is found by its words.
+		s.log.Warn("damaged vector is left out of the index", "rid", d.RID, "error", err)
+		d.Vectors = nil
+		err = ix.Put(d)
+	}
+	if err != nil {
+		return fmt.Errorf("index memory: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reverie/embedding"
+	"reverie/internal/caller"
+	"reverie/internal/gloss"
+	"reverie/internal/lexical"
+	"reverie/store"
+)
+
+// Embedder turns text into vectors of one space. It must be safe for concurrent use.
+type Embedder interface {
+	// Space identifies the vectors; those of different spaces are never compared.
+	Space() embedding.Space
+	// EmbedQuery returns a unit vector, or nil if the text has no meaning to the model.
+	EmbedQuery(ctx context.Context, text string) ([]float32, error)
+	// EmbedDocuments returns the passages of each text as unit vectors.
+	EmbedDocuments(ctx context.Context, texts []string) ([]embedding.Passages, error)
+}
+
+// languageJudge is what an [Embedder] may offer besides: whether the model knows the
+// language of a text well enough for its vectors to be trusted.
+type languageJudge interface{ Understands(text string) bool }
+
+// warmer is what an [Embedder] may offer besides: loading ahead of first use.
+type warmer interface{ Warm(ctx context.Context) }
+
+// Defaults of [Options].
+const (
+	DefaultMaxMemories = 50        // live memories a partition may hold
+	DefaultCacheBytes  = 256 << 20 // enough for all partitions in use of a busy server
+)
+
+// Options of [New]; the zero value is the default of every field.
+type Options struct {
+	Limit      int           // live memories a partition may hold; default DefaultMaxMemories
+	CacheBytes int64         // budget of the in-memory indexes; default DefaultCacheBytes
+	ArchiveLow time.Duration // age since last use after which low importance is archived; 0 never
+	ArchiveMid time.Duration // the same for medium importance
+	DenyGroups bool          // no user memory is ever returned in a group
+	// Clean prepares text for storage (secrets, control characters, recalled text) and
+	// says what it changed. Default: text is stored as it is.
+	Clean func(text string) (clean string, notices []string, err error)
+	// Source names this program's way of writing in the journal; default "tool".
+	Source string
+	Logger *slog.Logger // default: discard
+}
+
+// Service reads and writes memories. It is safe for concurrent use; Close it.
+type Service struct {
+	db    *store.DB
+	emb   Embedder
+	opts  Options
+	log   *slog.Logger
+	words *lexical.Analyzer
+	space int64 // row id of the embedder's space
+	parts *partitions
+	used  usage
+	swept sweeps
+
+	stop context.CancelFunc
+	done context.Context
+	work sync.WaitGroup
+	fill chan struct{} // wakes the worker that fills in pending vectors
+}
+
+// New returns a Service on db. emb may be nil: then search is by words only and says so.
+// Background work (pending vectors, usage times) ends with Close.
+func New(ctx context.Context, db *store.DB, emb Embedder, o Options) (*Service, error) {
+	if o.Limit <= 0 {
+		o.Limit = DefaultMaxMemories
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.Clean == nil {
+		o.Clean = func(s string) (string, []string, error) { return s, nil, nil }
+	}
+	if o.Source == "" {
+		o.Source = "tool"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{db: db, emb: emb, opts: o, log: o.Logger, fill: make(chan struct{}, 1)}
+	s.words = lexical.New(gloss.Default())
+	s.parts = newPartitions(o.CacheBytes)
+	if emb != nil {
+		var err error
+		if s.space, err = ensureSpace(ctx, db, emb.Space()); err != nil {
+			return nil, fmt.Errorf("embedding space: %w", err)
+		}
+	}
+	s.done, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.work.Go(s.background)
+	return s, nil
+}
+
+// Close stops the background work, writes what is still in memory (times of last use),
+// and waits. The database stays open. It is idempotent.
+func (s *Service) Close() error {
+	s.stop()
+	s.work.Wait()
+	return s.flushUsage(context.Background())
+}
+
+// Warm loads the embedder and the partitions of the caller, so that the first search
+// finds them ready. It returns at once and works in the background until Close.
+func (s *Service) Warm(c caller.Caller) {
+	s.work.Go(func() {
+		if w, ok := s.emb.(warmer); ok {
+			w.Warm(s.done)
+		}
+		for _, scope := range []caller.Scope{caller.ScopeUser, caller.ScopeGroup} {
+			if part, err := c.Partition(scope); err == nil {
+				if _, err := s.partition(s.done, part); err != nil && s.done.Err() == nil {
+					s.log.Warn("load partition ahead of use", "error", err)
+				}
+			}
+		}
+	})
+}
+
+// Limit is how many live memories a partition may hold.
+func (s *Service) Limit() int { return s.opts.Limit }
+
+// open resolves a scope to the partition that the caller may use for reading or adding.
+func (s *Service) open(c caller.Caller, scope caller.Scope) (caller.Scope, string, error) {
+	if scope == "" {
+		scope = caller.ScopeUser
+	}
+	part, err := c.Partition(scope)
+	if err != nil {
+		return "", "", err
+	}
+	if s.opts.DenyGroups && c.InGroup() && scope == caller.ScopeUser {
+		return "", "", fmt.Errorf("%w: this server keeps personal memories out of groups; use scope \"group\", or ask in a private chat", ErrDenied)
+	}
+	return scope, part, nil
+}
+
+// openToRewrite is open for changing or deleting what stands there.
+func (s *Service) openToRewrite(c caller.Caller, scope caller.Scope) (caller.Scope, string, error) {
+	scope, part, err := s.open(c, scope)
+	if err != nil {
+		return "", "", err
+	}
+	return scope, part, c.MayRewrite(scope)
+}

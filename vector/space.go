@@ -1,0 +1,46 @@
+package vector
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"reverie/embedding"
+	"reverie/store"
+)
+
+// ensureSpace returns the row id of a space, registering it on first sight. Vectors of
+// other spaces stay where they are and are not compared with: live memories that have
+// no vector in a new space wait for it and get it in the background.
+func ensureSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, error) {
+	id, err := findSpace(ctx, db, sp)
+	if err != nil || id != 0 {
+		return id, err
+	}
+	// Of several processes that start at once, the first registers it for all.
+	err = db.Exec(ctx, `INSERT INTO spaces (fingerprint, protocol, model, base_url, dim, version, state, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, 'active', ?) ON CONFLICT (fingerprint, dim, version) DO NOTHING`,
+		sp.Fingerprint(), sp.Protocol, sp.Model, sp.BaseURL, sp.Dim, sp.Version, time.Now().UnixMicro())
+	if err != nil {
+		return 0, err
+	}
+	if id, err = findSpace(ctx, db, sp); err != nil {
+		return 0, err
+	}
+	return id, db.Exec(ctx, `INSERT INTO pending (rid, space) SELECT m.rid, ? FROM memories m WHERE m.state = 'live'
+		AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = ?) ON CONFLICT DO NOTHING`, id, id)
+}
+
+func findSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, error) {
+	var id int64
+	err := db.Read(ctx, func(g *gorm.DB) error {
+		return g.Raw("SELECT id FROM spaces WHERE fingerprint = ? AND dim = ? AND version = ?", sp.Fingerprint(), sp.Dim, sp.Version).Row().Scan(&id)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return id, err
+}

@@ -1,0 +1,118 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"reverie/internal/caller"
+)
+
+// Stats counts the memories of one partition that the caller may see.
+type Stats struct {
+	Scope        caller.Scope       `json:"scope"`
+	Partition    string             `json:"partition"`
+	ByState      map[State]int      `json:"by_state"`
+	ByImportance map[Importance]int `json:"by_importance"` // of the live ones
+	Pending      int                `json:"pending"`       // live ones that wait for a vector
+	Limit        int                `json:"limit"`
+	Oldest       time.Time          `json:"oldest,omitzero"` // of the live ones, when created
+	Newest       time.Time          `json:"newest,omitzero"`
+}
+
+// Stats counts the memories of a scope.
+func (s *Service) Stats(ctx context.Context, c caller.Caller, scope caller.Scope) (Stats, error) {
+	scope, part, err := s.open(c, scope)
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{Scope: scope, Partition: part, ByState: map[State]int{}, ByImportance: map[Importance]int{}, Limit: s.opts.Limit}
+	err = s.db.Read(ctx, func(g *gorm.DB) error {
+		rows, err := g.Raw(`SELECT m.state, m.importance, COUNT(*), COUNT(p.rid), MIN(m.created_at), MAX(m.created_at)
+			FROM memories m LEFT JOIN pending p ON p.rid = m.rid AND p.space = ? AND m.state = 'live'
+			WHERE m.part = ? AND (m.private = 0 OR ?) GROUP BY m.state, m.importance`, s.space, part, !c.InGroup()).Rows()
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var state State
+			var imp Importance
+			var n, pending int
+			var first, last int64
+			if err := rows.Scan(&state, &imp, &n, &pending, &first, &last); err != nil {
+				return err
+			}
+			st.ByState[state] += n
+			if state != Live {
+				continue
+			}
+			st.ByImportance[imp] += n
+			st.Pending += pending
+			if t := fromMicro(first); st.Oldest.IsZero() || t.Before(st.Oldest) {
+				st.Oldest = t
+			}
+			if t := fromMicro(last); t.After(st.Newest) {
+				st.Newest = t
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return Stats{}, fmt.Errorf("count memories: %w", err)
+	}
+	return st, nil
+}
+
+// PartitionCount is how many live memories a partition holds.
+type PartitionCount struct {
+	Partition string `json:"partition"`
+	Live      int    `json:"live"`
+}
+
+// Totals counts the whole store, over all partitions: for the operator, never for a caller.
+type Totals struct {
+	Partitions int              `json:"partitions"`
+	Live       int              `json:"live"`
+	Pending    int              `json:"pending"`
+	Largest    []PartitionCount `json:"largest"` // at most ten, most first
+	Space      string           `json:"space"`   // protocol and model of the vectors, empty without an embedder
+	Dim        int              `json:"dim,omitempty"`
+	Print      string           `json:"fingerprint,omitempty"`
+}
+
+// Totals counts the whole store.
+func (s *Service) Totals(ctx context.Context) (Totals, error) {
+	var t Totals
+	err := s.db.Read(ctx, func(g *gorm.DB) error {
+		if err := g.Raw("SELECT COUNT(*), COALESCE(SUM(live), 0) FROM partitions").Row().Scan(&t.Partitions, &t.Live); err != nil {
+			return err
+		}
+		if err := g.Raw("SELECT COUNT(*) FROM pending WHERE space = ?", s.space).Row().Scan(&t.Pending); err != nil {
+			return err
+		}
+		rows, err := g.Raw("SELECT key, live FROM partitions ORDER BY live DESC, key LIMIT 10").Rows()
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var p PartitionCount
+			if err := rows.Scan(&p.Partition, &p.Live); err != nil {
+				return err
+			}
+			t.Largest = append(t.Largest, p)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return Totals{}, fmt.Errorf("count the store: %w", err)
+	}
+	if s.emb != nil {
+		sp := s.emb.Space()
+		t.Space, t.Dim, t.Print = sp.Protocol+" "+sp.Model, sp.Dim, sp.Fingerprint()
+	}
+	return t, nil
+}
