@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// MaxLine is the longest line, in bytes, that is accepted on stdin. It is far beyond any
+// honest call and small enough that a runaway client cannot fill the memory.
+const MaxLine = 4 << 20
+
+// line is one line of input without its end.
+type line struct {
+	data []byte
+	size int64       // bytes, also of what was not kept
+	long bool        // longer than MaxLine: data is nil
+	scan *topScanner // what is known of a long line
+}
+
+// lineReader cuts a stream into lines. A line beyond the limit is read to its end
+// without being kept, so that the next request works.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+}
+
+func newLineReader(r io.Reader, max int) *lineReader {
+	return &lineReader{bufio.NewReaderSize(r, 64<<10), max}
+}
+
+// next returns the next line, and io.EOF after the last one. A last line without an end
+// is a line all the same.
+func (r *lineReader) next() (line, error) {
+	var l line
+	for {
+		chunk, err := r.r.ReadSlice('\n')
+		l.size += int64(len(chunk))
+		switch {
+		case l.long:
+			l.scan.feed(chunk)
+		case len(l.data)+len(chunk) > r.max+2: // two for the line's end
+			l.scan = &topScanner{}
+			l.scan.feed(l.data)
+			l.scan.feed(chunk)
+			l.long, l.data = true, nil
+		default:
+			l.data = append(l.data, chunk...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF && l.size > 0, err == nil:
+			l.data = bytes.TrimRight(l.data, "\r\n")
+			if len(l.data) > r.max {
+				l.scan = &topScanner{}
+				l.scan.feed(l.data)
+				l.long, l.data = true, nil
+			}
+			return l, nil
+		}
+		return line{}, err
+	}
+}
+
+// topScanner looks at the top level of a JSON object that arrives in pieces, to find
+// the id under which an error about it must be answered. It keeps a few bytes only and
+// never fails: of text that is no JSON it finds no id.
+type topScanner struct {
+	depth   int
+	inText  bool
+	escaped bool
+	wantKey bool   // a string at depth 1 would be a key
+	keep    bool   // the bytes of the value at hand are collected
+	buf     []byte // of the key or the value at hand
+	key     string
+	id      []byte
+	method  bool
+}
+
+// maxID bounds the bytes of an id that is found in a line too long to be kept.
+const maxID = 4096
+
+func (s *topScanner) feed(p []byte) {
+	for _, c := range p {
+		if s.inText {
+			s.text(c)
+			continue
+		}
+		switch c {
+		case '"':
+			s.inText = true
+			s.begin(c)
+		case '{', '[':
+			s.depth++
+			s.wantKey = s.depth == 1 && c == '{'
+			s.keep = false
+		case '}', ']':
+			s.end()
+			s.depth--
+		case ',':
+			s.end()
+			s.wantKey = s.depth == 1
+		case ':':
+			s.begin(c)
+		case ' ', '\t', '\r', '\n':
+		default:
+			if s.depth == 1 && s.keep {
+				s.push(c)
+			}
+		}
+	}
+}
+
+// begin starts a string, or the value after a colon.
+func (s *topScanner) begin(c byte) {
+	switch {
+	case s.depth != 1:
+	case c == ':':
+		s.wantKey = false
+		s.keep = s.key == "id"
+		s.buf = s.buf[:0]
+		s.method = s.method || s.key == "method"
+	case s.wantKey:
+		s.keep = true
+		s.buf = append(s.buf[:0], c)
+	case s.keep:
+		s.push(c)
+	}
+}
+
+// text takes one byte inside a string.
+func (s *topScanner) text(c byte) {
+	if s.depth == 1 && s.keep {
+		s.push(c)
+	}
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case c == '\\':
+		s.escaped = true
+	case c == '"':
+		s.inText = false
+		if s.depth == 1 && s.wantKey {
+			s.key = ""
+			_ = json.Unmarshal(s.buf, &s.key) // no key if it is broken
+			s.keep = false
+		}
+	}
+}
+
+// end closes the value at hand.
+func (s *topScanner) end() {
+	if s.depth == 1 && s.keep && s.key == "id" && validID(s.buf) {
+		s.id = bytes.Clone(s.buf)
+	}
+	s.keep = false
+}
+
+func (s *topScanner) push(c byte) {
+	if len(s.buf) >= maxID {
+		s.keep = false
+		return
+	}
+	s.buf = append(s.buf, c)
+}
+
+// validID reports whether raw is what a JSON-RPC id may be: a string or a number.
+func validID(raw []byte) bool {
+	return len(raw) > 0 && json.Valid(raw) && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}

@@ -1,0 +1,34 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRoundTrip(t *testing.T) {
+	c := newHome(t, setup{}).serve(t)
+	c.initialize()
+	data, text := c.tool("write_memory", object{"content": "Anna drinks oolong tea", "tags": []string{"tea", "people"}, "importance": "high"})
+	id := data["id"].(string)
+	contains(t, text, "stored "+id)
+	data, text = c.tool("read_memory", object{"query": "what tea does Anna drink"})
+	contains(t, text, "<<memories\n"+id, "high #tea #people\nAnna drinks oolong tea")
+	items := data["items"].([]any)
+	if len(items) != 1 || items[0].(map[string]any)["id"] != id {
+		t.Fatalf("items: %v", items)
+	}
+	_, text = c.tool("list_memory", nil)
+	contains(t, text, "1 of 1 memory", id)
+	data, _ = c.tool("update_memory", object{"id": id, "content": "Anna drinks green tea"})
+	if data["status"] != "success" || data["updated_at"] == nil {
+		t.Fatalf("update: %v", data)
+	}
+	_, text = c.tool("delete_memory", object{"id": id})
+	contains(t, text, "trash")
+	data, text = c.tool("read_memory", object{"query": "Anna"})
+	if data["total"] != 0.0 {
+		t.Fatalf("after deletion: %v", data)
+	}
+	contains(t, text, "no memories match")
+	contains(t, c.toolError("delete_memory", object{"id": strings.Repeat("0", 32)}), "call read_memory or list_memory")
+}
