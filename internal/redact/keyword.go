@@ -1,9 +1,6 @@
 package redact
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // keyword is a word that announces a secret.
 type keyword struct {
@@ -117,9 +114,11 @@ func namedValue(s string, i, end int) (span, bool) {
 
 // namedValueCJK does the same for the Chinese, Japanese and Korean words, at the character that begins at i.
 func namedValueCJK(s string, i int) (span, bool) {
-	r, _ := utf8.DecodeRuneInString(s[i:])
-	switch r {
-	case '密', '口', '令', '通', 'パ', '비':
+	if i+3 > len(s) {
+		return span{}, false
+	}
+	switch s[i : i+3] {
+	case "密", "口", "令", "通", "パ", "비":
 	default:
 		return span{}, false
 	}
@@ -157,11 +156,11 @@ func valueOf(s string, p int, kw keyword, flag bool) (span, bool) {
 		case said: // "the password is rotated", "the token is 4096-bit": only what can be nothing else
 			if p := profileOf(v); p.digits > 0 && p.letters() > 0 && p.other == 0 &&
 				(kw.password && isPassword(v, false) || !kw.password && isToken(v)) {
-				return span{start, end, kw.kind}, true
+				return span{start, wholeValue(s, start, end), kw.kind}, true
 			}
 			return span{}, false
 		case kw.password && isPassword(v, true), !kw.password && isToken(v):
-			return span{start, end, kw.kind}, true
+			return span{start, wholeValue(s, start, end), kw.kind}, true
 		case isIdentifier(v):
 			p, flag = end, false
 		default:
@@ -217,12 +216,12 @@ func blanks(s string, p int) int {
 }
 
 const (
-	maxValue  = 1024 // bytes of a value that are looked at
+	maxValue  = 512  // bytes of a value that are judged; the rest of a longer one shares its fate
 	maxBearer = 8192 // bytes of a token behind Bearer
 )
 
 // value is the extent of the value that begins at p, without its quotes. It ends at white space, at a quote, at a
-// non-ASCII character and where the next item of a list, query or table begins.
+// non-ASCII character, where the next item of a list, query or table begins, and after maxValue bytes.
 func value(s string, p int) (start, end int) {
 	for n := 0; n < 2 && p < len(s) && strings.IndexByte("\\\"'`", s[p]) >= 0; n++ {
 		p++
@@ -232,13 +231,25 @@ func value(s string, p int) (start, end int) {
 			p += len(quote)
 		}
 	}
+	return p, valueEnd(s, p, p+maxValue)
+}
+
+// wholeValue is the end of the value at start, of which value has seen the part up to end.
+func wholeValue(s string, start, end int) int {
+	if end-start < maxValue-8 { // not cut off at the bound, allowing for what is trimmed there
+		return end
+	}
+	return max(end, valueEnd(s, start, len(s)))
+}
+
+func valueEnd(s string, p, limit int) int {
 	e := p
 scan:
-	for e < len(s) && e-p < maxValue {
+	for e < min(len(s), limit) {
 		switch c := s[e]; {
 		case c <= ' ', c >= 0x7F, c == '"', c == '\'', c == '`', c == '<', c == '>', c == ';', c == '|':
 			if c == '<' && e == p {
-				return p, p // <your key>
+				return p // <your key>
 			}
 			break scan
 		case c == '\\' && e+1 < len(s) && strings.IndexByte("nrt\"'\\", s[e+1]) >= 0:
@@ -253,7 +264,7 @@ scan:
 	for e > p && strings.IndexByte(".,:!?)}]*_", s[e-1]) >= 0 {
 		e--
 	}
-	return p, e
+	return e
 }
 
 // startsItem reports whether text goes on with name= or name: or with nothing of the value.
@@ -308,5 +319,5 @@ func authorizationValue(s string, p int) (span, bool) {
 	if p := profileOf(v); p.letters() == 0 || p.digits == 0 && !(p.upper > 0 && p.lower > 0 && p.randomCase()) {
 		return span{}, false
 	}
-	return span{start, end, kwAuth.kind}, true
+	return span{start, wholeValue(s, start, end), kwAuth.kind}, true
 }

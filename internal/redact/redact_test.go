@@ -248,6 +248,16 @@ func TestFoundAnywhere(t *testing.T) {
 	})
 }
 
+// A long value is judged by its beginning and hidden to its end.
+func TestLongValue(t *testing.T) {
+	long := strings.Repeat(rnd36, 40)
+	for _, in := range []string{"token=" + long, "Bearer " + long, "token: \"" + long + "\""} {
+		if got, _ := redact.Secrets(in + " end"); strings.Contains(got, rnd20) || !strings.HasSuffix(got, " end") {
+			t.Errorf("%.20s... became %q", in, got)
+		}
+	}
+}
+
 func BenchmarkSecrets(b *testing.B) {
 	english := "We met on Tuesday and talked about the budget: 4096 tokens, no more. The key point is that she likes tea. "
 	for _, bm := range []struct{ name, text string }{
@@ -255,8 +265,9 @@ func BenchmarkSecrets(b *testing.B) {
 		{"chinese", string([]rune(strings.Repeat("我喜欢在周末早上喝一杯茶，然后读书。", 500))[:8000])},
 		{"secrets", strings.Repeat(english+"password: hunter2 ghp_"+rnd36+" ", 60)[:8000]},
 		{"adversarial", strings.Repeat("password=", 889)[:8000]},
-		{"adversarial pem", strings.Repeat("-----BEGIN "+"PRIVATE KEY----- MIIEpQIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi x", 100)[:8000]},
-		{"code", strings.Repeat("if token := next(tokens[i]); token.kind == \"password\" { return https://x.org/a:b } // aws key=1\n", 85)[:8000]},
+		{"adversarial tokens", strings.Repeat("token=", 1400)[:8000]},
+		{"adversarial pem", strings.Repeat("-----BEGIN "+"PRIVATE KEY----- MIIEpQIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi x", 130)[:8000]},
+		{"code", strings.Repeat("if token := next(tokens[i]); token.kind == \"password\" { return https://x.org/a:b } // aws key=1\n", 95)[:8000]},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			b.SetBytes(int64(len(bm.text)))

@@ -56,9 +56,12 @@ func vendorAt(s string, i, end int) (span, bool) {
 	case isDigit(c):
 		return telegramAt(s, i, end)
 	}
+	if !mayBeginKey(s[i:]) {
+		return span{}, false
+	}
 	for k := range vendors {
 		v := &vendors[k]
-		if v.prefix[0] != s[i] || !strings.HasPrefix(s[i:], v.prefix) {
+		if !strings.HasPrefix(s[i:], v.prefix) {
 			continue
 		}
 		start := i + len(v.prefix)
@@ -80,6 +83,18 @@ func vendorAt(s string, i, end int) (span, bool) {
 		return span{i, stop, v.kind}, true
 	}
 	return span{}, false
+}
+
+// mayBeginKey looks at the first two bytes only, to spare nearly every word the way through the table.
+func mayBeginKey(s string) bool {
+	if len(s) < 2 {
+		return false
+	}
+	switch s[:2] {
+	case "sk", "AK", "AS", "gh", "gi", "gl", "xo", "xa", "AI", "GO", "rk", "hf", "np", "py", "gs", "SG":
+		return true
+	}
+	return false
 }
 
 // keyLike tells the rest of a key from words that happen to follow the prefix, as in sk-learn-something.
