@@ -154,24 +154,24 @@ func (s *scratch) attend(k *simd.Kernels, l *layer, qkv []float32, n int) {
 	scale := float32(1 / math.Sqrt(float64(width)))
 	att, row := s.att[:n], s.row[:l.in]
 	for t := range n {
-		clear(row)
 		for from := 0; from < l.in; from += width {
-			query := qkv[t*3*l.in+from:][:width]
-			top := noFloor
-			for u := range att {
-				fit := k.Dot(query, qkv[u*3*l.in+l.in+from:][:width]) * scale
-				att[u] = fit
-				top = max(top, fit)
+			k.Dots(att, qkv[t*3*l.in+from:][:width], qkv[l.in+from:], 3*l.in)
+			top := att[0]
+			for _, fit := range att[1:] {
+				if fit > top {
+					top = fit
+				}
 			}
 			var sum float32
 			for u, fit := range att {
-				weight := expNegative(fit - top)
+				weight := expNegative((fit - top) * scale)
 				att[u] = weight
 				sum += weight
 			}
 			out := row[from : from+width]
-			for u, weight := range att {
-				k.AddScaled(out, qkv[u*3*l.in+2*l.in+from:][:width], weight/sum)
+			k.Sum(out, att, qkv[2*l.in+from:], 3*l.in)
+			for i := range out {
+				out[i] /= sum
 			}
 		}
 		s.step[t] = k.Quantize(s.fixed[t*l.in:(t+1)*l.in], row, l.output.Limit())

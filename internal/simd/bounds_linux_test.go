@@ -49,6 +49,14 @@ func TestKernelsStayInBounds(t *testing.T) {
 		}
 	}
 	for rows := 1; rows <= 9; rows++ {
+		for _, n := range []int{8, 64, 70, 128} {
+			data := fencedCopy(t, randomFloats(r, (rows-1)*130+n))
+			q, dst, weights := fencedCopy(t, randomFloats(r, n)), fencedCopy(t, make([]float32, n)), fencedCopy(t, make([]float32, rows))
+			for _, k := range All() {
+				k.Dots(weights, q, data, 130)
+				k.Sum(dst, weights, data, 130)
+			}
+		}
 		m := randomMatrix(r, 48, 96)
 		m.Weights, m.Scale, m.Bias = fencedCopy(t, m.Weights), fencedCopy(t, m.Scale), fencedCopy(t, m.Bias)
 		x, step, y := fencedCopy(t, make([]int16, rows*m.K)), fencedCopy(t, make([]float32, rows)), fencedCopy(t, make([]float32, rows*m.N))

@@ -13,7 +13,10 @@ var (
 func All() []Kernels {
 	all := []Kernels{portable()}
 	if hasAVX2 {
-		k := Kernels{Name: "avx2", Dot: dotWide, AddScaled: addScaledWide, maxAbs: maxAbsWide, round: roundWide, mul: mulAVX2}
+		k := Kernels{
+			Name: "avx2", Dot: dotWide, AddScaled: addScaledWide, Dots: dotsWide, Sum: sumWide,
+			maxAbs: maxAbsWide, round: roundWide, mul: mulAVX2,
+		}
 		all = append(all, k)
 		if hasAVX512 {
 			k.Name, k.mul = "avx512", mulAVX512
@@ -58,6 +61,31 @@ func addScaledWide(dst, x []float32, k float32) {
 		addScaledAVX2(&dst[0], &x[0], k, n)
 	}
 	addScaledPortable(dst[n:], x[n:], k)
+}
+
+func dotsWide(dst, q, rows []float32, stride int) {
+	i, n := 0, len(q)
+	if n > 0 && n%8 == 0 && stride >= 0 {
+		for ; i+4 <= len(dst); i += 4 {
+			four := rows[i*stride:][:3*stride+n]
+			dots4AVX2(&dst[i], &q[0], &four[0], 4*stride, n)
+		}
+	}
+	for ; i < len(dst); i++ {
+		dst[i] = dotWide(q, rows[i*stride:][:n])
+	}
+}
+
+func sumWide(dst, weights, rows []float32, stride int) {
+	const width = 64
+	if len(weights) > 0 && stride >= 0 {
+		for len(dst) >= width {
+			all := rows[:(len(weights)-1)*stride+width]
+			sum64AVX2(&dst[0], &weights[0], &all[0], 4*stride, len(weights))
+			dst, rows = dst[width:], rows[width:]
+		}
+	}
+	sumPortable(dst, weights, rows, stride)
 }
 
 func maxAbsWide(x []float32) float32 {
@@ -138,6 +166,12 @@ func addScaledAVX2(dst, x *float32, k float32, n int)
 
 //go:noescape
 func maxAbsAVX2(x *float32, n int) float32
+
+//go:noescape
+func dots4AVX2(dst, q, rows *float32, stride, n int)
+
+//go:noescape
+func sum64AVX2(dst, weights, rows *float32, stride, count int)
 
 // roundAVX2 takes n, a multiple of 16 above 0.
 //

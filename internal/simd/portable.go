@@ -7,6 +7,8 @@ func portable() Kernels {
 		Name:      "portable",
 		Dot:       dotPortable,
 		AddScaled: addScaledPortable,
+		Dots:      dotsPortable,
+		Sum:       sumPortable,
 		maxAbs:    maxAbsPortable,
 		round:     roundPortable,
 		mul:       mulPortable,
@@ -43,6 +45,19 @@ func addScaledPortable(dst, x []float32, k float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
 		dst[i] += k * v
+	}
+}
+
+func dotsPortable(dst, q, rows []float32, stride int) {
+	for i := range dst {
+		dst[i] = dotPortable(q, rows[i*stride:][:len(q)])
+	}
+}
+
+func sumPortable(dst, weights, rows []float32, stride int) {
+	clear(dst)
+	for i, w := range weights {
+		addScaledPortable(dst, rows[i*stride:][:len(dst)], w)
 	}
 }
 

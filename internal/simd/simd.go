@@ -25,6 +25,12 @@ type Kernels struct {
 	Dot func(a, b []float32) float32
 	// AddScaled adds k*x to dst, which is as long as x.
 	AddScaled func(dst, x []float32, k float32)
+	// Dots stores the dot products of q with len(dst) rows that begin stride
+	// numbers apart in rows. A row is as long as q.
+	Dots func(dst, q, rows []float32, stride int)
+	// Sum stores the sum of len(weights) rows, each times its weight. The rows
+	// begin stride numbers apart in rows and are as long as dst.
+	Sum func(dst, weights, rows []float32, stride int)
 	// maxAbs is the largest absolute value, 0 for none.
 	maxAbs func(x []float32) float32
 	// round stores x*k rounded to the nearest integer, halves to even. The

@@ -87,6 +87,37 @@ func checkWrites(t *testing.T, k Kernels, x, y []float32) {
 	}
 }
 
+func TestRowKernelsMatchPortable(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	for _, n := range []int{0, 1, 8, 24, 63, 64, 65, 128, 200} {
+		for rows := 0; rows <= 9; rows++ {
+			for _, stride := range []int{n, n + 5} {
+				data, q := randomFloats(r, rows*stride+n), randomFloats(r, n)
+				weights := randomFloats(r, rows)
+				for _, k := range All() {
+					got, want := make([]float32, rows+1), make([]float32, rows+1)
+					k.Dots(got[:rows], q, data, stride)
+					dotsPortable(want[:rows], q, data, stride)
+					for i := range got {
+						if !near(got[i], want[i], float32(n)) {
+							t.Fatalf("%s: Dots of %d rows of %d: [%d] = %v, want %v", k.Name, rows, n, i, got[i], want[i])
+						}
+					}
+					got, want = randomFloats(r, n+1), make([]float32, n+1)
+					got[n] = 0
+					k.Sum(got[:n], weights, data, stride)
+					sumPortable(want[:n], weights, data, stride)
+					for i := range got {
+						if !near(got[i], want[i], float32(rows)) {
+							t.Fatalf("%s: Sum of %d rows of %d: [%d] = %v, want %v", k.Name, rows, n, i, got[i], want[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestDotsOfDifferentLengths(t *testing.T) {
 	a, b := make([]int8, 100), make([]int8, 70)
 	x, y := make([]float32, 100), make([]float32, 70)
