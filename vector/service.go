@@ -29,7 +29,7 @@ type Embedder interface {
 type languageJudge interface{ Understands(text string) bool }
 
 // warmer is what an [Embedder] may offer besides: loading ahead of first use.
-type warmer interface{ Warm(ctx context.Context) }
+type warmer interface{ Warm(ctx context.Context) error }
 
 // Defaults of [Options].
 const (
@@ -115,7 +115,9 @@ func (s *Service) Close() error {
 func (s *Service) Warm(c caller.Caller) {
 	s.work.Go(func() {
 		if w, ok := s.emb.(warmer); ok {
-			w.Warm(s.done)
+			if err := w.Warm(s.done); err != nil && s.done.Err() == nil {
+				s.log.Warn("load the embedder ahead of use", "error", err)
+			}
 		}
 		for _, scope := range []caller.Scope{caller.ScopeUser, caller.ScopeGroup} {
 			if part, err := c.Partition(scope); err == nil {

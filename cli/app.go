@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"reverie/config"
+	"reverie/embedding"
+	"reverie/internal/caller"
+	"reverie/internal/fence"
+	"reverie/internal/intake"
+	"reverie/memo"
+	"reverie/store"
+	"reverie/vector"
+)
+
+// databaseName is the file in the home folder that holds everything SQL.
+const databaseName = "reverie.db"
+
+// app is the program put together on one home.
+type app struct {
+	cfg      *config.Config
+	log      *slog.Logger
+	db       *store.DB
+	embedder *embedding.Builtin
+	memories *vector.Service
+	memos    *memo.Store
+	fence    *fence.Fence
+}
+
+// openApp opens the home and everything in it. source names the way of writing in the
+// journal: "tool" or "command".
+func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source string) (*app, error) {
+	a := &app{cfg: cfg, log: log, embedder: embedding.NewBuiltin(embedding.BuiltinOptions{})}
+	var err error
+	a.db, err = store.Open(ctx, filepath.Join(cfg.Home, databaseName), store.Options{
+		Synchronous: cfg.Storage.Synchronous,
+		BusyTimeout: time.Duration(cfg.Storage.BusyTimeoutMS) * time.Millisecond,
+	})
+	if err != nil {
+		return nil, err
+	}
+	secret, err := a.db.Secret(ctx)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.fence = fence.New(secret)
+	clean := intake.Policy{KeepSecrets: !cfg.Privacy.RedactSecrets}.Clean
+	o := vector.Options{
+		Limit:      cfg.PerSessionMemoryLimit,
+		CacheBytes: int64(cfg.Retrieval.CacheMB) << 20,
+		DenyGroups: cfg.Privacy.UserMemoriesInGroups == "deny",
+		Clean:      clean,
+		Source:     source,
+		Logger:     log.With("component", "memory"),
+	}
+	if cfg.Retrieval.Expiry == "archive" {
+		o.ArchiveLow = days(cfg.ShortTermExpiryDays)
+		o.ArchiveMid = days(cfg.LongTermExpiryDays)
+	}
+	if a.memories, err = vector.New(ctx, a.db, a.embedder, o); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.memos = memo.New(a.db, memo.Options{MaxChars: cfg.MemoMaxChars, Clean: clean, Source: source})
+	return a, nil
+}
+
+func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
+
+// Close closes the parts in the order that loses nothing.
+func (a *app) Close() error {
+	var errs []error
+	if a.memories != nil {
+		errs = append(errs, a.memories.Close())
+	}
+	if a.db != nil {
+		errs = append(errs, a.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// who is the caller of the configuration: whoever runs the program.
+func who(cfg *config.Config) caller.Caller {
+	i := cfg.Identity
+	return caller.Caller{User: i.User, Group: i.Group, Role: caller.Role(i.Role), Conversation: i.Conversation, Platform: i.Platform}
+}
+
+// newLogger logs to w, never to stdout, which is the protocol's.
+func newLogger(cfg *config.Config, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		return nil, fmt.Errorf("log level: %w", err)
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, o)), nil
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"reverie/internal/caller"
+	"reverie/vector"
+)
+
+// statusCmd shows what is stored, where, and whether all is well.
+type statusCmd struct{}
+
+type statusReport struct {
+	Version  string         `json:"version"`
+	Home     string         `json:"home"`
+	Database string         `json:"database"`
+	Bytes    int64          `json:"bytes"` // of the database with its write-ahead log
+	Embedder string         `json:"embedder"`
+	Totals   vector.Totals  `json:"totals"`
+	Caller   caller.Caller  `json:"caller"`
+	Memories []vector.Stats `json:"memories"`
+	Memo     memoStatus     `json:"memo"`
+	Toolsets []string       `json:"toolsets"`
+}
+
+// Run gathers and prints the report.
+func (statusCmd) Run(ctx context.Context, e *env) error {
+	return e.withApp(ctx, func(a *app, c caller.Caller) error {
+		r := statusReport{
+			Version: version(), Home: e.cfg.Home, Database: a.db.Path(), Caller: c, Toolsets: e.cfg.Toolsets.Enabled,
+			Embedder: a.embedder.Space().Protocol + " " + a.embedder.Space().Model,
+		}
+		for _, suffix := range []string{"", "-wal"} {
+			if fi, err := os.Stat(a.db.Path() + suffix); err == nil {
+				r.Bytes += fi.Size()
+			}
+		}
+		var err error
+		if r.Totals, err = a.memories.Totals(ctx); err != nil {
+			return err
+		}
+		for _, scope := range scopesOf(c) {
+			st, err := a.memories.Stats(ctx, c, scope)
+			if err != nil {
+				return err
+			}
+			r.Memories = append(r.Memories, st)
+		}
+		if r.Memo, err = a.memoStatus(ctx, c); err != nil {
+			return err
+		}
+		if e.json {
+			return e.printJSON(r)
+		}
+		e.printStatus(r)
+		return nil
+	})
+}
+
+func (e *env) printStatus(r statusReport) {
+	e.printf("reverie %s\n", r.Version)
+	e.printf("home       %s\n", r.Home)
+	e.printf("database   %s, %.1f MB\n", r.Database, float64(r.Bytes)/1e6)
+	e.printf("embedder   %s, %d dimensions, fingerprint %.12s\n", r.Embedder, r.Totals.Dim, r.Totals.Print)
+	e.printf("toolsets   %s\n", strings.Join(r.Toolsets, ", "))
+	e.printf("stored     %d memories in %d partitions; %d wait for their vector\n", r.Totals.Live, r.Totals.Partitions, r.Totals.Pending)
+	for _, p := range r.Totals.Largest {
+		e.printf("             %6d  %s\n", p.Live, p.Partition)
+	}
+	for _, st := range r.Memories {
+		e.printf("%-10s %s: %d of %d live (%d high, %d medium, %d low); %d archived, %d superseded, %d in the trash\n", st.Scope, st.Partition,
+			st.ByState[vector.Live], st.Limit, st.ByImportance[vector.High], st.ByImportance[vector.Medium], st.ByImportance[vector.Low],
+			st.ByState[vector.Archived], st.ByState[vector.Superseded], st.ByState[vector.Deleted])
+	}
+	e.printf("memo       %d of %d characters, version %d\n", r.Memo.Chars, r.Memo.Limit, r.Memo.Version)
+}

@@ -1,0 +1,74 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+
+	"reverie/internal/caller"
+	"reverie/store"
+)
+
+// WriteAll stores many memories in one transaction, all or none, for imports and
+// measurements: it is as [Service.Write] for each, in order, except that near duplicates
+// are not looked for. An embedder that fails leaves the vectors to be filled in later.
+func (s *Service) WriteAll(ctx context.Context, c caller.Caller, scope caller.Scope, drafts []Draft) ([]Written, error) {
+	scope, part, err := s.open(c, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Written, len(drafts))
+	memories := make([]Memory, len(drafts))
+	texts := make([]string, len(drafts))
+	for i, d := range drafts {
+		if d.Supersedes != "" {
+			return nil, fmt.Errorf("%w: draft %d: supersedes is for single writes", ErrInvalid, i+1)
+		}
+		if memories[i], out[i].Notices, err = s.draft(c, scope, d); err != nil {
+			return nil, fmt.Errorf("draft %d: %w", i+1, err)
+		}
+		texts[i] = memories[i].Content
+	}
+	embs := s.embedAll(ctx, texts)
+	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
+		if err := s.expire(tx, part); err != nil {
+			return err
+		}
+		for i, d := range drafts {
+			out[i].DuplicateOf = ""
+			if err := s.store(tx, c, d, memories[i], embs[i], &out[i]); err != nil {
+				return fmt.Errorf("draft %d: %w", i+1, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write memories: %w", s.withCandidates(ctx, c, part, err, nil))
+	}
+	s.wakeFill()
+	return out, nil
+}
+
+// embedAll returns the stored form of each text's vectors, nil where there is none yet.
+func (s *Service) embedAll(ctx context.Context, texts []string) [][]byte {
+	embs := make([][]byte, len(texts))
+	if s.emb == nil || len(texts) == 0 {
+		return embs
+	}
+	docs, err := s.emb.EmbedDocuments(ctx, texts)
+	if err == nil && len(docs) != len(texts) {
+		err = fmt.Errorf("embedder returned %d results for %d texts", len(docs), len(texts))
+	}
+	if err != nil {
+		s.log.Warn("memories stored without their vectors for now", "error", err)
+		return embs
+	}
+	for i, d := range docs {
+		if embs[i], _, err = pack(d); err != nil {
+			s.log.Warn("unusable vector, to be made again later", "error", err)
+		}
+		if err == nil && embs[i] == nil {
+			embs[i] = noMeaning
+		}
+	}
+	return embs
+}
