@@ -2,6 +2,7 @@ package lexical
 
 import (
 	"iter"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -99,4 +100,15 @@ func hasHan(b []byte) bool {
 		i += size
 	}
 	return false
+}
+
+// Blank reports whether text has nothing that could be a word: no letter, no
+// digit, no emoji.
+func Blank(text string) bool {
+	for _, r := range text {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || r > 0x2000 && unicode.Is(unicode.So, r) {
+			return false
+		}
+	}
+	return true
 }

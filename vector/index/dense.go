@@ -3,6 +3,8 @@ package index
 import (
 	"fmt"
 	"math"
+
+	"reverie/internal/simd"
 )
 
 // noSlot marks a row that no memory uses.
@@ -39,7 +41,7 @@ func (v *vectors) fits(vs []Vec) error {
 
 func (v *vectors) add(slot uint32, x Vec) uint32 {
 	v.dim = len(x.Q)
-	norm := float32(1 / math.Sqrt(float64(dotInt8(x.Q, x.Q))))
+	norm := float32(1 / math.Sqrt(float64(simd.DotInt8(x.Q, x.Q))))
 	if n := len(v.free); n > 0 {
 		row := v.free[n-1]
 		v.free = v.free[:n-1]
@@ -86,27 +88,30 @@ func (v *vectors) cosines(q Vec, keep []bool, out []float32) {
 	if len(q.Q) != v.dim {
 		return
 	}
-	norm := float32(1 / math.Sqrt(float64(dotInt8(q.Q, q.Q))))
-	for row, slot := range v.slots {
-		if slot == noSlot || !keep[slot] {
-			continue
+	norm := float32(1 / math.Sqrt(float64(simd.DotInt8(q.Q, q.Q))))
+	for first, block := 0, 0; first < len(v.slots); first, block = first+blockRows, block+1 {
+		rows := v.blocks[block]
+		for i, slot := range v.slots[first:min(first+blockRows, len(v.slots))] {
+			if slot == noSlot || !keep[slot] {
+				continue
+			}
+			c := float32(simd.DotInt8(q.Q, rows[i*v.dim:(i+1)*v.dim])) * norm * v.norms[first+i]
+			out[slot] = max(out[slot], c)
 		}
-		c := float32(dotInt8(q.Q, v.row(uint32(row)))) * norm * v.norms[row]
-		out[slot] = max(out[slot], c)
 	}
+}
+
+// bytes is the memory the vectors take.
+func (v *vectors) bytes() int {
+	n := 4 * (cap(v.slots) + cap(v.norms) + cap(v.free))
+	for _, b := range v.blocks {
+		n += cap(b)
+	}
+	return n
 }
 
 // cosine compares v with one row; their dimensions are equal.
 func (v *vectors) cosine(x Vec, row uint32) float64 {
-	norm := 1 / math.Sqrt(float64(dotInt8(x.Q, x.Q)))
-	return float64(dotInt8(x.Q, v.row(row))) * norm * float64(v.norms[row])
-}
-
-func dotInt8(a, b []int8) int32 {
-	b = b[:len(a)]
-	var s int32
-	for i, x := range a {
-		s += int32(x) * int32(b[i])
-	}
-	return s
+	norm := 1 / math.Sqrt(float64(simd.DotInt8(x.Q, x.Q)))
+	return float64(simd.DotInt8(x.Q, v.row(row))) * norm * float64(v.norms[row])
 }

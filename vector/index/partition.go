@@ -1,9 +1,11 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"reverie/internal/lexical"
 )
@@ -15,33 +17,44 @@ type Partition struct {
 
 	mu    sync.RWMutex
 	byRID map[int64]uint32
-	docs  []doc    // by slot
-	free  []uint32 // slots to use again
-	words vocabulary
-	dense vectors
+	// Memories live in slots. The arrays are parallel: lengths are read for
+	// every posting and so do not lie among what is read rarely.
+	docs    []doc
+	lengths []length
+	free    []uint32 // slots to use again
 
-	tokens, letters int64 // sums over the live docs
+	words         vocabulary
+	dense         vectors
+	conversations map[string]*conversation
+	labels        labels
 
-	scratch []uint32 // term ids of the doc being added
-	pool    sync.Pool
+	total   struct{ terms, grams int64 } // sums of lengths
+	held    int                          // bytes of docs' slices
+	scratch []uint32                     // term ids of the memory being added
+	pool    sync.Pool                    // of *search
 }
 
 // doc is what is kept of a memory. A free slot has live false.
 type doc struct {
 	Meta
-	live    bool
-	terms   []uint32 // ids, ascending, each once
-	tokens  uint32   // terms with repetitions
-	letters uint32   // grams of the words with repetitions
-	rows    []uint32 // passages in dense
+	live         bool
+	terms        []uint32 // ids, ascending, each once
+	rows         []uint32 // passages in dense
+	conversation *conversation
+	label        uint32
 }
 
-// New makes an empty partition.
+// length is how long a memory is, repetitions counted: in terms, and in runs of letters.
+type length struct{ terms, grams uint32 }
+
+// New makes an empty partition whose texts and queries a cuts into words.
 func New(a *lexical.Analyzer) *Partition {
 	return &Partition{
-		analyzer: a,
-		byRID:    make(map[int64]uint32),
-		words:    newVocabulary(),
+		analyzer:      a,
+		byRID:         make(map[int64]uint32),
+		words:         newVocabulary(),
+		conversations: make(map[string]*conversation),
+		labels:        newLabels(),
 	}
 }
 
@@ -57,15 +70,28 @@ func (p *Partition) Put(d Doc) error {
 	p.remove(d.RID)
 	slot := p.takeSlot()
 	n := &p.docs[slot]
-	*n = doc{Meta: d.Meta, live: true}
+	*n = doc{Meta: d.Meta, live: true, label: p.label(d.SaidBy, d.Text)}
+	p.putWords(slot, d.Text)
+	p.putContext(slot)
+	if len(d.Vectors) > 0 {
+		n.rows = make([]uint32, len(d.Vectors))
+		for i, v := range d.Vectors {
+			n.rows[i] = p.dense.add(slot, v)
+		}
+	}
+	p.held += n.held()
+	p.byRID[d.RID] = slot
+	return nil
+}
 
+func (p *Partition) putWords(slot uint32, text string) {
 	ids := p.scratch[:0]
-	p.analyzer.Terms(d.Text, func(t []byte, kind lexical.Kind) {
+	p.analyzer.Terms(text, func(t []byte, kind lexical.Kind) {
 		ids = append(ids, p.words.id(t, kind))
 	})
 	p.scratch = ids
 	slices.Sort(ids)
-	n.tokens = uint32(len(ids))
+	l := length{terms: uint32(len(ids))}
 	distinct := 0
 	for i := 0; i < len(ids); {
 		j := i + 1
@@ -73,19 +99,15 @@ func (p *Partition) Put(d Doc) error {
 			j++
 		}
 		p.words.add(ids[i], slot, j-i)
-		n.letters += uint32((j - i) * p.words.terms[ids[i]].grams())
+		l.grams += uint32(j-i) * uint32(p.words.terms[ids[i]].grams)
 		ids[distinct] = ids[i]
 		distinct++
 		i = j
 	}
-	n.terms = slices.Clone(ids[:distinct])
-	p.tokens += int64(n.tokens)
-	p.letters += int64(n.letters)
-	for _, v := range d.Vectors {
-		n.rows = append(n.rows, p.dense.add(slot, v))
-	}
-	p.byRID[d.RID] = slot
-	return nil
+	p.docs[slot].terms = slices.Clone(ids[:distinct])
+	p.lengths[slot] = l
+	p.total.terms += int64(l.terms)
+	p.total.grams += int64(l.grams)
 }
 
 // Remove takes a memory out; an RID that is not there is no error.
@@ -101,14 +123,18 @@ func (p *Partition) remove(rid int64) {
 		return
 	}
 	n := &p.docs[slot]
+	p.held -= n.held()
 	for _, id := range n.terms {
 		p.words.remove(id, slot)
 	}
 	for _, row := range n.rows {
 		p.dense.remove(row)
 	}
-	p.tokens -= int64(n.tokens)
-	p.letters -= int64(n.letters)
+	p.removeContext(slot)
+	p.labels.release(n.label)
+	p.total.terms -= int64(p.lengths[slot].terms)
+	p.total.grams -= int64(p.lengths[slot].grams)
+	p.lengths[slot] = length{}
 	delete(p.byRID, rid)
 	*n = doc{}
 	p.free = append(p.free, slot)
@@ -121,7 +147,14 @@ func (p *Partition) takeSlot() uint32 {
 		return slot
 	}
 	p.docs = append(p.docs, doc{})
+	p.lengths = append(p.lengths, length{})
 	return uint32(len(p.docs) - 1)
+}
+
+// newer orders slots: the memory made last first, the higher RID of two made at once.
+func (p *Partition) newer(a, b uint32) int {
+	x, y := &p.docs[a], &p.docs[b]
+	return cmp.Or(cmp.Compare(y.Created, x.Created), cmp.Compare(y.RID, x.RID))
 }
 
 // Len is the number of memories in the partition.
@@ -131,9 +164,32 @@ func (p *Partition) Len() int {
 	return len(p.byRID)
 }
 
-// Bytes estimates the memory the partition takes, for a cache with a budget.
+// held is what the slices of a doc take, strings of tags included.
+func (d *doc) held() int {
+	n := 4 * (cap(d.terms) + cap(d.rows))
+	for _, t := range d.Tags {
+		n += int(unsafe.Sizeof(t)) + len(t)
+	}
+	return n
+}
+
+// mapEntry is about what one entry of a map of small keys and values takes.
+const mapEntry = 28
+
+// Bytes is about the memory the partition takes, for a cache with a budget.
+// It costs next to nothing to ask.
 func (p *Partition) Bytes() int64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return int64(len(p.docs))*(1200+int64(p.dense.dim)) + 1024
+	n := int(unsafe.Sizeof(*p))
+	n += cap(p.docs) * int(unsafe.Sizeof(doc{}))
+	n += cap(p.lengths) * int(unsafe.Sizeof(length{}))
+	n += p.held
+	n += (len(p.byRID) + len(p.words.ids)) * mapEntry
+	n += cap(p.words.terms)*int(unsafe.Sizeof(term{})) + 4*p.words.postingCap + cap(p.words.letters)
+	n += 4 * (cap(p.words.free) + cap(p.free) + cap(p.scratch))
+	n += p.dense.bytes()
+	n += len(p.conversations)*(mapEntry+64) + 4*len(p.byRID)
+	n += len(p.labels.all) * 64
+	return int64(n)
 }

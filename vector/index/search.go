@@ -1,42 +1,81 @@
 package index
 
-import (
-	"cmp"
-	"math"
-	"slices"
-
-	"reverie/internal/lexical"
-)
+import "reverie/internal/lexical"
 
 // MaxHits bounds the hits of a search.
 const MaxHits = 50
 
-const (
-	wordK1, wordB = 1.2, 0.5
-	gramK1, gramB = 1.2, 0.5
-
-	weightWords   = 1.0
-	weightMeaning = 1.0
-	weightGrams   = 0.3
-)
-
-// channels are the scores of every slot, one array a channel.
-type channels struct {
-	keep  []bool
-	kept  []uint32
-	words []float32
-	grams []float32
-	cos   []float32
-	count []uint16
+// Search ranks the memories that keep allows (nil allows all) and returns the
+// best k of them, at most [MaxHits]. Equal scores come newest first, then by
+// the higher RID. keep must not call back into the partition; what it drops
+// has no influence on the scores of the rest, except that the rarity of words
+// and the average length are those of the whole partition.
+//
+// A query without any term and without a vector (empty, or punctuation alone)
+// asks for nothing in particular: the newest memories come, with score 0 and
+// confidence [Low].
+func (p *Partition) Search(q Query, keep func(*Meta) bool, k int) Result {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	s := p.start()
+	defer p.pool.Put(s)
+	s.filterDocs(p, keep)
+	s.readQuery(p, q.Text)
+	s.scoreWords(p)
+	s.scoreGrams(p)
+	s.scoreMeaning(p, q)
+	s.fuse(p)
+	k = max(0, min(k, MaxHits))
+	hits := s.hits(p, s.best(p, k+lookahead), k)
+	return Result{Hits: hits, Considered: len(s.kept), Confidence: confidence(hits)}
 }
 
-func (c *channels) reset(n int) {
-	c.keep = resize(c.keep, n)
-	c.words = resize(c.words, n)
-	c.grams = resize(c.grams, n)
-	c.cos = resize(c.cos, n)
-	c.count = resize(c.count, n)
-	c.kept = c.kept[:0]
+// search is the working memory of one search, used again by later ones. The
+// arrays are by slot.
+type search struct {
+	keep  []bool
+	kept  []uint32 // the slots kept, ascending
+	count []uint32
+
+	words     []float32 // BM25 of terms
+	letters   []float32 // BM25 of grams and characters
+	cos       []float32 // cosine or noCosine
+	base      []float32 // fused, without context
+	fused     []float32
+	dense     bool    // the query has a vector that can be compared
+	trusted   bool    // and its model understands the query
+	unrelated float64 // cosine of unrelated texts
+
+	terms     []queryTerm
+	termAt    map[uint64]int32
+	spellings []byte
+
+	gramAt      map[uint32]uint32
+	grams       []uint32
+	gramWeights []float64
+	gramDF      []uint32
+	gramSeen    []bool
+	gramMass    float64 // idf of all grams of the query
+	filter      gramFilter
+	users       []gramUser
+	touched     []uint32
+	buf         []uint32
+	line        []uint32
+	heap        []uint32
+}
+
+func (p *Partition) start() *search {
+	s, _ := p.pool.Get().(*search)
+	if s == nil {
+		s = &search{termAt: make(map[uint64]int32), gramAt: make(map[uint32]uint32)}
+	}
+	n := len(p.docs)
+	s.keep, s.count = resize(s.keep, n), resize(s.count, n)
+	s.words, s.letters = resize(s.words, n), resize(s.letters, n)
+	s.cos, s.base, s.fused = resize(s.cos, n), resize(s.base, n), resize(s.fused, n)
+	s.kept = s.kept[:0]
+	s.gramMass, s.dense = 0, false
+	return s
 }
 
 // resize gives a zeroed slice of length n, in the old memory if it is enough.
@@ -49,198 +88,76 @@ func resize[T any](s []T, n int) []T {
 	return s
 }
 
-// Search ranks the memories that keep allows (nil: all) and gives the best k.
-func (p *Partition) Search(q Query, keep func(*Meta) bool, k int) Result {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	ch, _ := p.pool.Get().(*channels)
-	if ch == nil {
-		ch = new(channels)
-	}
-	defer p.pool.Put(ch)
-	p.fill(ch, q, keep)
-	return p.rank(ch, k)
-}
-
-func (p *Partition) fill(ch *channels, q Query, keep func(*Meta) bool) {
-	ch.reset(len(p.docs))
+func (s *search) filterDocs(p *Partition, keep func(*Meta) bool) {
 	for slot := range p.docs {
 		d := &p.docs[slot]
 		if d.live && (keep == nil || keep(&d.Meta)) {
-			ch.keep[slot] = true
-			ch.kept = append(ch.kept, uint32(slot))
+			s.keep[slot] = true
+			s.kept = append(s.kept, uint32(slot))
 		}
 	}
-	terms := p.queryTerms(q.Text)
-	p.scoreWords(ch, terms)
-	p.scoreGrams(ch, terms)
+}
+
+func (s *search) scoreMeaning(p *Partition, q Query) {
+	s.trusted, s.unrelated = q.DenseTrusted, float64(q.Unrelated)
+	if s.unrelated <= 0 || s.unrelated >= 1 {
+		s.unrelated = builtinUnrelated
+	}
 	v, err := Quantize(q.Vector)
-	if err != nil || !q.DenseTrusted {
+	s.dense = err == nil && len(v.Q) == p.dense.dim && !lexical.Blank(q.Text)
+	if !s.dense {
 		v = Vec{}
 	}
-	p.dense.cosines(v, ch.keep, ch.cos)
+	p.dense.cosines(v, s.keep, s.cos)
 }
 
-type queryTerm struct {
-	hash  uint64
-	word  string
-	count int
-}
-
-func (p *Partition) queryTerms(text string) []queryTerm {
-	var terms []queryTerm
-	at := make(map[uint64]int)
-	p.analyzer.Terms(text, func(t []byte, kind lexical.Kind) {
-		h := p.words.hash(t)
-		i, ok := at[h]
-		if !ok {
-			i = len(terms)
-			at[h] = i
-			w := ""
-			if kind != lexical.Character {
-				w = string(t)
+// best returns the k best slots, best first.
+func (s *search) best(p *Partition, k int) []uint32 {
+	if k <= 0 {
+		return nil
+	}
+	// A heap with the worst of the best so far on top.
+	worse := func(a, b uint32) bool {
+		if s.fused[a] != s.fused[b] {
+			return s.fused[a] < s.fused[b]
+		}
+		return p.newer(a, b) > 0
+	}
+	h := s.heap[:0]
+	down := func(i int) {
+		for {
+			c := 2*i + 1
+			if c >= len(h) {
+				return
 			}
-			terms = append(terms, queryTerm{hash: h, word: w})
-		}
-		terms[i].count++
-	})
-	return terms
-}
-
-func (p *Partition) scoreWords(ch *channels, terms []queryTerm) {
-	n := len(p.byRID)
-	avg := float64(p.tokens) / float64(max(n, 1))
-	for _, q := range terms {
-		id, ok := p.words.ids[q.hash]
-		if !ok {
-			continue
-		}
-		posts := p.words.terms[id].posts
-		w := float32(idf(n, len(posts)) * float64(q.count) * (wordK1 + 1))
-		for _, post := range posts {
-			slot := post.slot()
-			if !ch.keep[slot] {
-				continue
+			if c+1 < len(h) && worse(h[c+1], h[c]) {
+				c++
 			}
-			t := float32(post.count())
-			ch.words[slot] += w * t / (t + float32(wordK1*(1-wordB)) + float32(wordK1*wordB/avg)*float32(p.docs[slot].tokens))
-		}
-	}
-}
-
-func (p *Partition) scoreGrams(ch *channels, terms []queryTerm) {
-	// Which grams the query has, and which words of the vocabulary have them.
-	at := make(map[uint32]int)
-	var grams []uint32
-	var counts []int
-	for _, q := range terms {
-		lexical.Grams([]byte(q.word), func(g uint32) bool {
-			i, ok := at[g]
-			if !ok {
-				i = len(grams)
-				at[g] = i
-				grams = append(grams, g)
-				counts = append(counts, 0)
+			if !worse(h[c], h[i]) {
+				return
 			}
-			counts[i] += q.count
-			return true
-		})
-	}
-	if len(grams) == 0 {
-		return
-	}
-	users := make([][]uint32, len(grams))
-	for id := range p.words.terms {
-		w := p.words.terms[id].word
-		if w == "" {
-			continue
+			h[i], h[c] = h[c], h[i]
+			i = c
 		}
-		lexical.Grams([]byte(w), func(g uint32) bool {
-			if i, ok := at[g]; ok {
-				users[i] = append(users[i], uint32(id))
+	}
+	for _, slot := range s.kept {
+		if len(h) < k {
+			h = append(h, slot)
+			for i := len(h) - 1; i > 0 && worse(h[i], h[(i-1)/2]); i = (i - 1) / 2 {
+				h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
 			}
-			return true
-		})
-	}
-	n := len(p.byRID)
-	avg := float64(p.letters) / float64(max(n, 1))
-	var touched []uint32
-	for i := range grams {
-		touched = touched[:0]
-		for _, id := range users[i] {
-			for _, post := range p.words.terms[id].posts {
-				slot := post.slot()
-				if ch.count[slot] == 0 {
-					touched = append(touched, slot)
-				}
-				ch.count[slot] += uint16(post.count())
-			}
-		}
-		w := float32(idf(n, len(touched)) * float64(counts[i]) * (gramK1 + 1))
-		for _, slot := range touched {
-			t := float32(ch.count[slot])
-			ch.count[slot] = 0
-			if ch.keep[slot] {
-				ch.grams[slot] += w * t / (t + float32(gramK1*(1-gramB)) + float32(gramK1*gramB/avg)*float32(p.docs[slot].letters))
-			}
+		} else if worse(h[0], slot) {
+			h[0] = slot
+			down(0)
 		}
 	}
-}
-
-type ranked struct {
-	slot  uint32
-	score float32
-}
-
-func (p *Partition) rank(ch *channels, k int) Result {
-	res := Result{Considered: len(ch.kept)}
-	all := make([]ranked, len(ch.kept))
-	for i, slot := range ch.kept {
-		all[i].slot = slot
+	s.heap = h
+	out := make([]uint32, len(h))
+	for i := len(h) - 1; i >= 0; i-- {
+		out[i] = h[0]
+		h[0] = h[len(h)-1]
+		h = h[:len(h)-1]
+		down(0)
 	}
-	addStandard(all, ch.words, weightWords)
-	addStandard(all, ch.grams, weightGrams)
-	addStandard(all, ch.cos, weightMeaning)
-	slices.SortFunc(all, func(a, b ranked) int {
-		x, y := &p.docs[a.slot], &p.docs[b.slot]
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(y.Created, x.Created), cmp.Compare(y.RID, x.RID))
-	})
-	for _, r := range all[:min(k, MaxHits, len(all))] {
-		h := Hit{RID: p.docs[r.slot].RID, Score: 1 / (1 + math.Exp(-float64(r.score)/2)), Match: Words}
-		if c := ch.cos[r.slot]; c != noCosine {
-			h.Distance, h.HasDistance, h.Match = 2-2*float64(c), true, Meaning
-			if ch.words[r.slot] > 0 {
-				h.Match = Both
-			}
-		}
-		res.Hits = append(res.Hits, h)
-	}
-	res.Confidence = Medium
-	return res
-}
-
-// addStandard adds weight times the standard score of a channel. A memory
-// without a cosine counts as average.
-func addStandard(all []ranked, channel []float32, weight float32) {
-	var n, sum, squares float64
-	for _, r := range all {
-		if x := float64(channel[r.slot]); x != noCosine {
-			n++
-			sum += x
-			squares += x * x
-		}
-	}
-	if n == 0 {
-		return
-	}
-	mean := sum / n
-	sd := math.Sqrt(max(0, squares/n-mean*mean))
-	if sd < 1e-6 {
-		return
-	}
-	for i, r := range all {
-		if x := channel[r.slot]; x != noCosine {
-			all[i].score += weight * float32((float64(x)-mean)/sd)
-		}
-	}
+	return out
 }

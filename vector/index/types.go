@@ -19,6 +19,8 @@ type Meta struct {
 // Doc is a memory as it enters a partition.
 type Doc struct {
 	Meta
+	// SaidBy names who said it, if known apart from the text.
+	SaidBy string
 	// Text is analysed and not kept.
 	Text string
 	// Vectors has one vector per passage of the text. None means that the
@@ -33,26 +35,28 @@ type Query struct {
 	// words only.
 	Vector []float32
 	// DenseTrusted tells that the model behind the vectors understands the
-	// language of Text. Otherwise meaning has no say.
+	// language of Text. Otherwise meaning has
+	// little say and words are compared by their parts.
 	DenseTrusted bool
+	// Unrelated is the cosine that unrelated texts have on average under the
+	// model; 0 stands for the built-in model's. Only scores and confidence
+	// depend on it, the ranking does not.
+	Unrelated float32
 }
 
 // Match tells what a hit was found by.
 type Match uint8
 
 const (
-	// None is a hit that neither shares a word with the query nor comes near it in meaning:
-	// the best of what there is.
-	None Match = iota
-	// Words is a hit by words or parts of words alone.
-	Words
-	// Meaning is a hit by the vector alone.
+	// Words is a hit by words or parts of words alone: no vector, or one far off.
+	Words Match = iota
+	// Meaning is a hit that shares no word with the query.
 	Meaning
 	// Both is a hit by words and meaning.
 	Both
 )
 
-// String gives the name clients see. None reads "meaning" because it was ranked by it.
+// String gives the name clients see.
 func (m Match) String() string {
 	switch m {
 	case Words:
@@ -88,10 +92,10 @@ func (c Confidence) String() string {
 type Hit struct {
 	RID int64
 	// Score is between 0 and 1 and can be compared across queries: about the
-	// chance that the hit is what was asked for.
+	// chance that the hit has to do with the query. It never rises down the list.
 	Score float64
 	// Distance is the squared Euclidean distance of the unit vectors of query
-	// and best passage, 2-2cos, from 0 to 4. It is meaningless unless HasDistance.
+	// and best passage, 2-2cos, from 0 to 4. It is meaningless unless HasDistance; hits by words alone have none.
 	Distance    float64
 	HasDistance bool
 	Match       Match

@@ -1,0 +1,152 @@
+package index
+
+import (
+	"math"
+	"slices"
+
+	"reverie/internal/lexical"
+)
+
+// What the first hit's score must reach for [Medium] and [High] confidence.
+// Of questions put to the wrong store, more than half stay below the first;
+// of hits that were right, nine in ten are above it.
+const (
+	mediumScore = 0.45
+	highScore   = 0.8
+)
+
+// relatedCosine is the cosine, on the built-in model's scale, from which a hit
+// counts as found by its meaning.
+const relatedCosine = 0.35
+
+// builtinUnrelated is the cosine of unrelated texts under the built-in model.
+const builtinUnrelated = 0.2
+
+// lookahead is how many of the hits that follow may lend a hit their evidence.
+const lookahead = 2
+
+// hits makes the first k of ranked to hits. Scores come from the evidence in
+// each hit alone, so that they mean the same for every query; to follow the
+// ranking, which knows more (the pool, the conversation), a hit takes the best
+// evidence of itself and the next two, and never more than the hit before it.
+func (s *search) hits(p *Partition, ranked []uint32, k int) []Hit {
+	hits := make([]Hit, min(k, len(ranked)))
+	evidence := make([]float64, len(ranked))
+	for i, slot := range ranked {
+		var h Hit
+		h, evidence[i] = s.hit(p, slot)
+		if i < len(hits) {
+			hits[i] = h
+		}
+	}
+	limit := 1.0
+	for i := range hits {
+		limit = min(limit, slices.Max(evidence[i:min(i+lookahead+1, len(evidence))]))
+		hits[i].Score = limit
+	}
+	return hits
+}
+
+func confidence(hits []Hit) Confidence {
+	switch {
+	case len(hits) == 0 || hits[0].Score < mediumScore:
+		return Low
+	case hits[0].Score < highScore:
+		return Medium
+	}
+	return High
+}
+
+// hit describes a memory found and weighs, from 0 to 1, what speaks for it:
+// logistic curves fitted to questions put to the right store and to wrong ones.
+func (s *search) hit(p *Partition, slot uint32) (Hit, float64) {
+	h := Hit{RID: p.docs[slot].RID, Match: Words}
+	share := s.coverage(p, slot)
+	cos := float64(s.cos[slot])
+	meaning := s.dense && cos != noCosine
+	like := 1 - (1-cos)*(1-builtinUnrelated)/(1-s.unrelated)
+	if !meaning || !s.trusted {
+		share = max(share, s.letterCoverage(p, slot))
+	}
+	var e float64
+	if share > 0 {
+		e = logistic(-3 + 5*share)
+	}
+	if meaning && s.trusted {
+		e = max(e, logistic(-3.7+9*like+2*share))
+	}
+	words := s.words[slot] > 0
+	if meaning && (like >= relatedCosine || !words) {
+		h.Distance, h.HasDistance, h.Match = 2-2*cos, true, Meaning
+		if words {
+			h.Match = Both
+		}
+	}
+	return h, e
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// coverage is the share of a query's words that a memory has, each word
+// weighted by its rarity: once counted as written and once in English, since a
+// memory in another language can only have it in one of the two ways. The
+// larger share counts.
+func (s *search) coverage(p *Partition, slot uint32) float64 {
+	n := len(p.byRID)
+	terms := p.docs[slot].terms
+	var written, english struct{ has, all float64 }
+	for i := range s.terms {
+		q := &s.terms[i]
+		w := idf(n, q.df)
+		has := 0.0
+		if q.df > 0 {
+			if _, ok := slices.BinarySearch(terms, p.words.ids[q.hash]); ok {
+				has = w
+			}
+		}
+		if q.kind != lexical.Gloss {
+			written.has += has
+			written.all += w
+		}
+		if q.kind != lexical.Character {
+			english.has += has
+			english.all += w
+		}
+	}
+	var share float64
+	if written.all > 0 {
+		share = written.has / written.all
+	}
+	if english.all > 0 {
+		share = max(share, english.has/english.all)
+	}
+	return share
+}
+
+// letterCoverage is the share of the query's grams, weighted by rarity, that a
+// memory has: what coverage is where inflection changes the words.
+func (s *search) letterCoverage(p *Partition, slot uint32) float64 {
+	if s.gramMass == 0 {
+		return 0
+	}
+	n := len(p.byRID)
+	s.gramSeen = resize(s.gramSeen, len(s.grams))
+	var has float64
+	for _, id := range p.docs[slot].terms {
+		t := &p.words.terms[id]
+		if t.grams == 0 {
+			continue
+		}
+		s.buf = lexical.AppendGrams(s.buf[:0], p.words.spelling(t))
+		for _, g := range s.buf {
+			if !s.filter.has(g) {
+				continue
+			}
+			if i, ok := s.gramAt[g]; ok && !s.gramSeen[i] {
+				s.gramSeen[i] = true
+				has += idf(n, int(s.gramDF[i]))
+			}
+		}
+	}
+	return has / s.gramMass
+}
