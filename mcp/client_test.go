@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"io"
 	"log/slog"
@@ -364,4 +363,4 @@ func lacks(t testing.TB, text string, parts ...string) {
 	}
 }
 
-var _ = fmt.Sprint
+var local = caller.Caller{User: "local", Platform: caller.DefaultPlatform}

@@ -52,8 +52,12 @@ func (s *Server) dispatch(ctx context.Context, m message) (reply sdk.JSONRPCMess
 		s.log.Debug("response without a request", "id", string(m.id))
 		return nil
 	}
-	c, err := identify(s.o.Caller, member(m.params, "_meta"))
+	meta := member(m.params, "_meta")
+	c, err := identify(s.o.Caller, meta)
 	if m.id != nil {
+		if len(meta) > 0 && meta[0] != '{' && string(meta) != "null" {
+			return errorReply(m.id, rpcErrorf(sdk.INVALID_PARAMS, "_meta must be an object, not %s", describe(meta)))
+		}
 		if err != nil && m.method != string(sdk.MethodToolsCall) {
 			return errorReply(m.id, rpcErrorf(sdk.INVALID_PARAMS, "%v", err))
 		}

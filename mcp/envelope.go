@@ -45,7 +45,7 @@ func parseMessage(data []byte) (message, *rpcError) {
 		return message{id: scan.id}, err
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
+	if json.Unmarshal(data, &members) != nil || members == nil {
 		if data[0] == '[' {
 			return message{}, rpcErrorf(sdk.INVALID_REQUEST, "batches of requests are not supported; send each on its own line")
 		}

@@ -22,46 +22,55 @@ type line struct {
 // lineReader cuts a stream into lines. A line beyond the limit is read to its end
 // without being kept, so that the next request works.
 type lineReader struct {
-	r   *bufio.Reader
-	max int
+	r    *bufio.Reader
+	max  int
+	held []byte // of the line at hand; reused, so that long lines cost no more each time
 }
 
 func newLineReader(r io.Reader, max int) *lineReader {
-	return &lineReader{bufio.NewReaderSize(r, 64<<10), max}
+	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }
 
 // next returns the next line, and io.EOF after the last one. A last line without an end
 // is a line all the same.
 func (r *lineReader) next() (line, error) {
 	var l line
+	r.held = r.held[:0]
 	for {
 		chunk, err := r.r.ReadSlice('\n')
 		l.size += int64(len(chunk))
 		switch {
 		case l.long:
 			l.scan.feed(chunk)
-		case len(l.data)+len(chunk) > r.max+2: // two for the line's end
-			l.scan = &topScanner{}
-			l.scan.feed(l.data)
+		case len(r.held)+len(chunk) > r.max+2: // two for the line's end
+			r.give(&l)
 			l.scan.feed(chunk)
-			l.long, l.data = true, nil
 		default:
-			l.data = append(l.data, chunk...)
+			r.held = append(r.held, chunk...)
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
 			continue
 		case err == io.EOF && l.size > 0, err == nil:
-			l.data = bytes.TrimRight(l.data, "\r\n")
-			if len(l.data) > r.max {
-				l.scan = &topScanner{}
-				l.scan.feed(l.data)
-				l.long, l.data = true, nil
+			r.held = bytes.TrimRight(r.held, "\r\n")
+			switch {
+			case l.long:
+			case len(r.held) > r.max:
+				r.give(&l)
+			default:
+				l.data = bytes.Clone(r.held)
 			}
 			return l, nil
 		}
 		return line{}, err
 	}
+}
+
+// give makes l a long line of which only the top level is looked at.
+func (r *lineReader) give(l *line) {
+	l.long, l.scan = true, &topScanner{}
+	l.scan.feed(r.held)
+	r.held = r.held[:0]
 }
 
 // topScanner looks at the top level of a JSON object that arrives in pieces, to find
@@ -78,6 +87,9 @@ type topScanner struct {
 	id      []byte
 	method  bool
 }
+
+// done is the depth after the end of the first value: nothing counts any more.
+const done = -1 << 40
 
 // maxID bounds the bytes of an id that is found in a line too long to be kept.
 const maxID = 4096
@@ -98,7 +110,9 @@ func (s *topScanner) feed(p []byte) {
 			s.keep = false
 		case '}', ']':
 			s.end()
-			s.depth--
+			if s.depth--; s.depth <= 0 {
+				s.depth = done // a second message on the line has no say
+			}
 		case ',':
 			s.end()
 			s.wantKey = s.depth == 1

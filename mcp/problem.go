@@ -26,6 +26,9 @@ func (s *Server) problem(name string, err error) string {
 		conflict *memo.ConflictError
 	)
 	again := fmt.Sprintf("; correct it and call %s again", name)
+	if strings.Contains(name, "://") {
+		again = ""
+	}
 	switch {
 	case errors.As(err, &argument):
 		return name + ": " + err.Error() + again

@@ -35,7 +35,7 @@ func (s *Server) history() tool {
 		description: "Call when the user asks when or how a memory changed, newest change first, deleted and replaced ones included. The id \"memo\" asks for the memo's history.",
 		zh:          "查看一条记忆的变更历史",
 		params:      []param{idParam(""), scopeParam()},
-		output:      `{"type":"object","properties":{"status":{"type":"string"},"id":{"type":"string"},"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"}},"required":["status","id","items","total"]}`,
+		output:      `{"type":"object","properties":{"id":{"type":"string"},"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"}}}`,
 		hints:       hints{readOnly: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			id := a.text("id")
@@ -97,7 +97,7 @@ func (s *Server) restore() tool {
 		description: "Call to bring back a memory that was deleted, replaced or archived.",
 		zh:          "恢复被删除、替换或归档的记忆",
 		params:      []param{idParam(""), scopeParam()},
-		output:      `{"type":"object","properties":{"status":{"type":"string"},"id":{"type":"string"}},"required":["status","id"]}`,
+		output:      `{"type":"object","properties":{"id":{"type":"string"}}}`,
 		hints:       hints{idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			m, err := s.memories.Restore(ctx, c, a.scope(), a.text("id"))

@@ -31,9 +31,9 @@ func (s *Server) memoView(c caller.Caller, m memo.Memo) memoView {
 func (s *Server) readMemo() tool {
 	return tool{
 		toolset: ToolsetMemo, name: "read_memo", title: "Read the memo",
-		description: "Call when the memo is not in view, and before update_memo. It holds who the user or group is and what always matters.",
+		description: "Call when the memo is not in view, and before update_memo.",
 		zh:          "读取备忘录",
-		output:      `{"type":"object","properties":{"content":{"type":"string"},"chars":{"type":"integer"},"limit":{"type":"integer"},"version":{"type":"integer"}},"required":["content","chars","limit","version"]}`,
+		output:      `{"type":"object","properties":{"content":{"type":"string"},"chars":{"type":"integer"},"limit":{"type":"integer"},"version":{"type":"integer"}}}`,
 		hints:       hints{readOnly: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, _ arguments) (answer, error) {
 			m, err := s.memos.Get(ctx, c)
@@ -57,13 +57,13 @@ func (s *Server) updateMemo() tool {
 	limit := int64(s.memos.Limit())
 	return tool{
 		toolset: ToolsetMemo, name: "update_memo", title: "Rewrite the memo",
-		description: fmt.Sprintf("Call to keep identity, stable preferences and ways of working always in view. Replaces the WHOLE memo of the group, or of the user outside groups: merge with what it says. At most %s characters of plain facts, most important first; details belong in write_memory. An empty text clears it.", thousands(limit)),
+		description: fmt.Sprintf("Call to keep who the user (in a group: the group) is, stable preferences and ways of working always in view. Replaces the WHOLE memo: merge. At most %s characters of facts; details belong in write_memory. Empty clears.", thousands(limit)),
 		zh:          "整篇改写备忘录；空文本即清空",
 		params: []param{
 			{name: "content", kind: text, required: true, empty: true, max: limit},
 			{name: "expected_version", kind: whole, doc: "version you read"},
 		},
-		output: `{"type":"object","properties":{"status":{"type":"string"},"chars":{"type":"integer"},"limit":{"type":"integer"},"version":{"type":"integer"}},"required":["status","chars","limit","version"]}`,
+		output: `{"type":"object","properties":{"chars":{"type":"integer"},"limit":{"type":"integer"},"version":{"type":"integer"}}}`,
 		hints:  hints{destructive: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			var expected *int64

@@ -51,7 +51,7 @@ type written struct {
 func (s *Server) writeMemory() tool {
 	return tool{
 		toolset: ToolsetMemory, name: "write_memory", title: "Remember a fact",
-		description: "Call at once when you learn a lasting fact, preference, plan, decision or correction about the user or group. One self-contained fact per call, with names and dates. Not for secrets, small talk or recalled text. When a fact replaces an old one, pass its id as supersedes.",
+		description: "Call at once when you learn a lasting fact, preference, plan, decision or correction. One self-contained fact per call, with names and dates; no secrets, small talk or recalled text.",
 		zh:          "记住一条事实；可用 supersedes 替换旧的",
 		params: []param{
 			{name: "content", kind: text, required: true, max: vector.MaxContentRunes},
@@ -59,9 +59,9 @@ func (s *Server) writeMemory() tool {
 			{name: "importance", kind: text, enum: grades, preset: "medium"},
 			scopeParam(),
 			{name: "private", kind: flag, doc: "never show in groups"},
-			{name: "supersedes", kind: text, max: 32, doc: "id of the memory this replaces"},
+			{name: "supersedes", kind: text, max: 32, doc: "id of the memory it replaces"},
 		},
-		output: `{"type":"object","properties":{"status":{"type":"string"},"id":{"type":"string"},"duplicate_of":{"type":"string"},"similar":{"type":"array"}},"required":["status","id"]}`,
+		output: `{"type":"object","properties":{"id":{"type":"string"},"duplicate_of":{"type":"string"},"similar":{"type":"array"}}}`,
 		hints:  hints{idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			w, err := s.memories.Write(ctx, c, vector.Draft{
@@ -140,16 +140,16 @@ type searched struct {
 func (s *Server) readMemory() tool {
 	return tool{
 		toolset: ToolsetMemory, name: "read_memory", title: "Search memories",
-		description: "Call before answering anything that may rest on earlier conversations: people, preferences, plans, past work. Finds by meaning and by words, in any language.",
+		description: "Call before answering anything that may rest on earlier conversations: people, preferences, plans, past work. Finds by meaning and words.",
 		zh:          "按意思和词语搜索记忆",
 		params: []param{
-			{name: "query", kind: text, required: true, max: vector.MaxQueryRunes, doc: "what you want to know"},
+			{name: "query", kind: text, required: true, max: vector.MaxQueryRunes, doc: "what to find out"},
 			{name: "top_k", kind: whole, min: 1, max: vector.MaxTopK, preset: vector.DefaultTopK},
 			{name: "importance", kind: text, enum: grades},
-			tagsParam("only with all of these"),
+			tagsParam("all required"),
 			scopeParam(),
 		},
-		output: `{"type":"object","properties":{"status":{"type":"string"},"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},"confidence":{"type":"string"},"degraded":{"type":"string"}},"required":["status","items","total","confidence"]}`,
+		output: `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},"confidence":{"type":"string"},"degraded":{"type":"string"}}}`,
 		hints:  hints{readOnly: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			r, err := s.memories.Search(ctx, c, vector.Query{

@@ -12,7 +12,7 @@ import (
 func (s *Server) updateMemory() tool {
 	return tool{
 		toolset: ToolsetMemory, name: "update_memory", title: "Change a memory",
-		description: "Call to correct or merge a memory found by read_memory. What is not given stays.",
+		description: "Call to correct or merge a memory. What is not given stays.",
 		zh:          "修改一条记忆的内容、标签或重要性",
 		params: []param{
 			idParam(""),
@@ -21,7 +21,7 @@ func (s *Server) updateMemory() tool {
 			tagsParam("replaces all"),
 			{name: "importance", kind: text, enum: grades},
 		},
-		output: `{"type":"object","properties":{"status":{"type":"string"},"id":{"type":"string"}},"required":["status","id"]}`,
+		output: `{"type":"object","properties":{"id":{"type":"string"}}}`,
 		hints:  hints{destructive: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			var p vector.Patch
@@ -61,10 +61,10 @@ type moved struct {
 func (s *Server) deleteMemory() tool {
 	return tool{
 		toolset: ToolsetMemory, name: "delete_memory", title: "Forget a memory",
-		description: "Call when the user wants something forgotten or a memory is wrong. It goes to the trash, from which it can be restored.",
+		description: "Call when something shall be forgotten or is wrong. It goes to the trash.",
 		zh:          "把一条记忆移到回收站",
 		params:      []param{idParam(""), scopeParam()},
-		output:      `{"type":"object","properties":{"status":{"type":"string"},"id":{"type":"string"}},"required":["status","id"]}`,
+		output:      `{"type":"object","properties":{"id":{"type":"string"}}}`,
 		hints:       hints{destructive: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			m, err := s.memories.Delete(ctx, c, a.scope(), a.text("id"))
@@ -103,16 +103,16 @@ type page struct {
 func (s *Server) listMemory() tool {
 	return tool{
 		toolset: ToolsetMemory, name: "list_memory", title: "List memories",
-		description: "Call for an overview, newest first, when the user asks what you remember or to tidy up. To find something use read_memory.",
+		description: "Call for an overview, newest first, or to tidy up; to find something use read_memory.",
 		zh:          "从新到旧列出记忆",
 		params: []param{
 			scopeParam(),
 			{name: "limit", kind: whole, min: 1, max: vector.MaxListLimit, preset: vector.DefaultLimit},
-			{name: "cursor", kind: text, doc: "next_cursor of the last page"},
-			tagsParam("only with all of these"),
+			{name: "cursor", kind: text, doc: "next_cursor of the page before"},
+			tagsParam("all required"),
 			{name: "importance", kind: text, enum: grades},
 		},
-		output: `{"type":"object","properties":{"status":{"type":"string"},"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},"next_cursor":{"type":"string"}},"required":["status","items","total"]}`,
+		output: `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},"next_cursor":{"type":"string"}}}`,
 		hints:  hints{readOnly: true, idempotent: true},
 		run: func(ctx context.Context, c caller.Caller, a arguments) (answer, error) {
 			q := vector.ListQuery{
