@@ -47,6 +47,24 @@ func (s *search) hits(p *Partition, ranked []uint32, k int) []Hit {
 	return hits
 }
 
+// Calibrate tells what cosine unrelated texts have on average under the model
+// that made the vectors; 0 stands for the built-in model's. Scores, confidence
+// and [Partition.Similar] depend on it, the ranking does not.
+func (p *Partition) Calibrate(unrelated float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !(unrelated > 0 && unrelated < 1) {
+		unrelated = builtinUnrelated
+	}
+	p.unrelated = unrelated
+}
+
+// onBuiltinScale stretches a cosine so that unrelated texts lie where they lie
+// under the built-in model.
+func (p *Partition) onBuiltinScale(cos float64) float64 {
+	return 1 - (1-cos)*(1-builtinUnrelated)/(1-p.unrelated)
+}
+
 func confidence(hits []Hit) Confidence {
 	switch {
 	case len(hits) == 0 || hits[0].Score < mediumScore:
@@ -64,16 +82,12 @@ func (s *search) hit(p *Partition, slot uint32) (Hit, float64) {
 	share := s.coverage(p, slot)
 	cos := float64(s.cos[slot])
 	meaning := s.dense && cos != noCosine
-	like := 1 - (1-cos)*(1-builtinUnrelated)/(1-s.unrelated)
-	if !meaning || !s.trusted {
-		share = max(share, s.letterCoverage(p, slot))
-	}
+	like := p.onBuiltinScale(cos)
 	var e float64
-	if share > 0 {
-		e = logistic(-3 + 5*share)
-	}
 	if meaning && s.trusted {
-		e = max(e, logistic(-3.7+9*like+2*share))
+		e = max(logistic(-3.7+9*like+2*share), logistic(-3+5*share))
+	} else if share = max(share, s.letterCoverage(p, slot)); share > 0 {
+		e = logistic(-2.2 + 6*share)
 	}
 	words := s.words[slot] > 0
 	if meaning && (like >= relatedCosine || !words) {

@@ -9,7 +9,7 @@ import "math"
 // they were chosen on.
 var (
 	trustedWeights   = weights{words: 0.7, letters: 0.3, meaning: 1}
-	untrustedWeights = weights{words: 0.2, letters: 1, meaning: 0.3}
+	untrustedWeights = weights{words: 0.1, letters: 1, meaning: 0.3}
 )
 
 type weights struct{ words, letters, meaning float32 }

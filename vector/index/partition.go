@@ -25,6 +25,7 @@ type Partition struct {
 
 	words         vocabulary
 	dense         vectors
+	unrelated     float64 // see Calibrate
 	conversations map[string]*conversation
 	labels        labels
 
@@ -53,6 +54,7 @@ func New(a *lexical.Analyzer) *Partition {
 		analyzer:      a,
 		byRID:         make(map[int64]uint32),
 		words:         newVocabulary(),
+		unrelated:     builtinUnrelated,
 		conversations: make(map[string]*conversation),
 		labels:        newLabels(),
 	}

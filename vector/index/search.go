@@ -37,14 +37,13 @@ type search struct {
 	kept  []uint32 // the slots kept, ascending
 	count []uint32
 
-	words     []float32 // BM25 of terms
-	letters   []float32 // BM25 of grams and characters
-	cos       []float32 // cosine or noCosine
-	base      []float32 // fused, without context
-	fused     []float32
-	dense     bool    // the query has a vector that can be compared
-	trusted   bool    // and its model understands the query
-	unrelated float64 // cosine of unrelated texts
+	words   []float32 // BM25 of terms
+	letters []float32 // BM25 of grams and characters
+	cos     []float32 // cosine or noCosine
+	base    []float32 // fused, without context
+	fused   []float32
+	dense   bool // the query has a vector that can be compared
+	trusted bool // and its model understands the query
 
 	terms     []queryTerm
 	termAt    map[uint64]int32
@@ -99,10 +98,7 @@ func (s *search) filterDocs(p *Partition, keep func(*Meta) bool) {
 }
 
 func (s *search) scoreMeaning(p *Partition, q Query) {
-	s.trusted, s.unrelated = q.DenseTrusted, float64(q.Unrelated)
-	if s.unrelated <= 0 || s.unrelated >= 1 {
-		s.unrelated = builtinUnrelated
-	}
+	s.trusted = q.DenseTrusted
 	v, err := Quantize(q.Vector)
 	s.dense = err == nil && len(v.Q) == p.dense.dim && !lexical.Blank(q.Text)
 	if !s.dense {

@@ -38,10 +38,6 @@ type Query struct {
 	// language of Text. Otherwise meaning has
 	// little say and words are compared by their parts.
 	DenseTrusted bool
-	// Unrelated is the cosine that unrelated texts have on average under the
-	// model; 0 stands for the built-in model's. Only scores and confidence
-	// depend on it, the ranking does not.
-	Unrelated float32
 }
 
 // Match tells what a hit was found by.
