@@ -134,7 +134,11 @@ func isStandIn(v string) bool {
 
 // isCode reports whether v is an expression, a path, an address, a version or a well-known word rather than a value.
 func isCode(v string) bool {
-	if strings.Contains(v, "://") {
+	if strings.Contains(v, "://") || strings.HasPrefix(v, "[]") || isHexNumber(v) {
+		return true
+	}
+	// &value and +path: an address taken, strings joined.
+	if (v[0] == '&' || v[0] == '+') && isIdentifier(v[1:]) && profileOf(v).words {
 		return true
 	}
 	// A call or an index: getenv(X1), tokens[i1], cfg.get(. A bracket that opens after a name.
@@ -159,6 +163,12 @@ func isCode(v string) bool {
 		return true
 	}
 	return false
+}
+
+// isHexNumber reports whether v is a number of up to 64 bits as programs write it.
+func isHexNumber(v string) bool {
+	v, ok := strings.CutPrefix(strings.TrimPrefix(v, "-"), "0x")
+	return ok && len(v) <= 16 && strings.Trim(strings.ToLower(v), "0123456789abcdef") == ""
 }
 
 // isIdentifier reports whether v is a name, perhaps dotted, as programs have.

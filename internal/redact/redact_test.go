@@ -188,6 +188,11 @@ order 123456789:AAB
 compass: north1east2
 the pass: 120 metres high
 keyboard: qwerty123456
+--- PASS: TestAddr/ipv4 (0.00s)
+cmd.Env = append(cmd.Env, "PWD="+cfg.Dir2)
+pass := &analysis.Pass{
+ADD_ENCRYPTION_KEY = 0xc0506617
+secret := []byte{0x00, 0x01}
 monkey: 9f8e7d6c5b4a39281706
 PWD=/home/user1
 eyJ is how a JSON web token begins
