@@ -138,7 +138,7 @@ func isCode(v string) bool {
 		return true
 	}
 	// &value and +path: an address taken, strings joined.
-	if (v[0] == '&' || v[0] == '+') && isIdentifier(v[1:]) && profileOf(v).words {
+	if (v[0] == '&' || v[0] == '+') && isIdentifier(strings.TrimRight(v[1:], "{(")) && profileOf(v).words {
 		return true
 	}
 	// A call or an index: getenv(X1), tokens[i1], cfg.get(. A bracket that opens after a name.
