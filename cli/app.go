@@ -36,7 +36,13 @@ type app struct {
 // openApp opens the home and everything in it. source names the way of writing in the
 // journal: "tool" or "command".
 func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source string) (*app, error) {
+	for _, w := range cfg.Warnings {
+		log.Warn(w, "component", "config")
+	}
 	a := &app{cfg: cfg, log: log, embedder: embedding.NewBuiltin(embedding.BuiltinOptions{})}
+	if name, have := cfg.Embedding.ModelName, a.embedder.Space().Model; name != "auto" && name != have {
+		return nil, usage(fmt.Errorf("embedding.model_name = %q: the built-in embedder has %q; write that, or auto", name, have))
+	}
 	var err error
 	a.db, err = store.Open(ctx, filepath.Join(cfg.Home, databaseName), store.Options{
 		Synchronous: cfg.Storage.Synchronous,

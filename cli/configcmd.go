@@ -22,11 +22,10 @@ type configShowCmd struct{}
 func (configShowCmd) Run(e *env) error {
 	entries := e.cfg.Show()
 	if e.json {
-		return e.printJSON(map[string]any{"home": e.cfg.Home, "keys": entries})
+		return e.printJSON(entries)
 	}
-	e.printf("# home: %s\n", e.cfg.Home)
 	for _, x := range entries {
-		e.printf("%-40s = %-24v # %s\n", x.Key, x.Value, x.Origin)
+		e.printf("%-34s = %-24s # %s\n", x.Key, x.Text(), x.Origin)
 	}
 	return nil
 }

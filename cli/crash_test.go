@@ -21,8 +21,12 @@ import (
 	"reverie/vector"
 )
 
+// builtOnce says that built was called, so that there is something to remove.
+var builtOnce bool
+
 // built is the program as it is shipped, built once for all tests of this package.
 var built = sync.OnceValues(func() (string, error) {
+	builtOnce = true
 	dir, err := os.MkdirTemp("", "reverie-test-")
 	if err != nil {
 		return "", err
@@ -46,14 +50,6 @@ func binary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return exe
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if exe, err := built(); err == nil {
-		os.RemoveAll(filepath.Dir(exe))
-	}
-	os.Exit(code)
 }
 
 // bigHome is a home whose partitions hold many memories.

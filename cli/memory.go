@@ -197,6 +197,7 @@ func (m *memoryDeleteCmd) Run(ctx context.Context, e *env) error {
 type memoryRestoreCmd struct {
 	scope caller.Scope
 	ID    string `arg:"" help:"Id, or its unambiguous beginning."`
+	To    int64  `help:"Give a live memory back what it said after the change of this number (see: memory history)." placeholder:"N"`
 }
 
 // Run restores a memory.
@@ -209,7 +210,14 @@ func (m *memoryRestoreCmd) Run(ctx context.Context, e *env) error {
 		if err != nil {
 			return err
 		}
-		x, err := a.memories.Restore(ctx, c, m.scope, id)
+		var x vector.Memory
+		if m.To > 0 {
+			var w vector.Written
+			w, err = a.memories.Revert(ctx, c, m.scope, id, m.To)
+			x = w.Memory
+		} else {
+			x, err = a.memories.Restore(ctx, c, m.scope, id)
+		}
 		if err != nil {
 			return err
 		}
@@ -250,7 +258,7 @@ func (e *env) printHistory(entries []journal.Entry) error {
 		return e.printJSON(entries)
 	}
 	for _, x := range entries {
-		e.printf("%s  %-9s by %s (%s)\n", x.At.Local().Format(time.RFC3339), x.Action, orDash(x.Actor), orDash(x.Source))
+		e.printf("%d  %s  %-9s by %s (%s)\n", x.Seq, x.At.Local().Format(time.RFC3339), x.Action, orDash(x.Actor), orDash(x.Source))
 		for _, d := range journal.Diff(x) {
 			e.printf("    %s\n", d)
 		}

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -106,10 +107,32 @@ func History(ctx context.Context, db *store.DB, part string, kind Kind, object s
 	if limit <= 0 {
 		limit = 100
 	}
+	out, err := read(ctx, db, "part = ? AND kind = ? AND object = ? ORDER BY seq DESC LIMIT ?", part, string(kind), object, limit)
+	if err != nil {
+		return nil, fmt.Errorf("history of %s %s: %w", kind, object, err)
+	}
+	return out, nil
+}
+
+// ErrNotFound means that an object has no entry of that number.
+var ErrNotFound = errors.New("no such journal entry")
+
+// At returns the entry numbered seq of one object of a partition, or [ErrNotFound].
+func At(ctx context.Context, db *store.DB, part string, kind Kind, object string, seq int64) (Entry, error) {
+	out, err := read(ctx, db, "seq = ? AND part = ? AND kind = ? AND object = ?", seq, part, string(kind), object)
+	if err == nil && len(out) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("change %d of %s %s: %w", seq, kind, object, err)
+	}
+	return out[0], nil
+}
+
+func read(ctx context.Context, db *store.DB, where string, args ...any) ([]Entry, error) {
 	var out []Entry
 	err := db.Read(ctx, func(g *gorm.DB) error {
-		rows, err := g.Raw(`SELECT seq, part, version, at, actor, role, source, conversation, run, kind, object, action, before, after
-			FROM journal WHERE part = ? AND kind = ? AND object = ? ORDER BY seq DESC LIMIT ?`, part, string(kind), object, limit).Rows()
+		rows, err := g.Raw("SELECT seq, part, version, at, actor, role, source, conversation, run, kind, object, action, before, after FROM journal WHERE "+where, args...).Rows()
 		if err != nil {
 			return err
 		}
@@ -128,10 +151,7 @@ func History(ctx context.Context, db *store.DB, part string, kind Kind, object s
 		}
 		return rows.Err()
 	})
-	if err != nil {
-		return nil, fmt.Errorf("history of %s %s: %w", kind, object, err)
-	}
-	return out, nil
+	return out, err
 }
 
 func raw(s *string) json.RawMessage {

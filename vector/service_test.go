@@ -273,6 +273,30 @@ func TestChange(t *testing.T) {
 	}
 }
 
+func TestRevert(t *testing.T) {
+	h := newHome(t, vector.Options{})
+	w := h.write(t, ann, vector.Draft{Content: "the car is red", Tags: []string{"car"}})
+	text := "the car is blue"
+	if _, err := h.Update(t.Context(), ann, "", w.Memory.ID, vector.Patch{Content: &text, Tags: &[]string{}}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.History(t.Context(), ann, "", w.Memory.ID)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("history %+v, %v", entries, err)
+	}
+	r, err := h.Revert(t.Context(), ann, "", w.Memory.ID, entries[1].Seq)
+	if err != nil || r.Memory.Content != "the car is red" || !slices.Equal(r.Memory.Tags, []string{"car"}) {
+		t.Errorf("reverted to %+v, %v", r.Memory, err)
+	}
+	if got := h.find(t, ann, vector.Query{Text: "red car"}); !slices.Equal(got, []string{"the car is red"}) {
+		t.Errorf("found %q", got)
+	}
+	other := h.write(t, ann, vector.Draft{Content: "the bike is green"})
+	if _, err := h.Revert(t.Context(), ann, "", other.Memory.ID, entries[1].Seq); !errors.Is(err, vector.ErrNotFound) {
+		t.Errorf("reverting to another memory's change: %v", err)
+	}
+}
+
 func TestGroupRules(t *testing.T) {
 	h := newHome(t, vector.Options{})
 	member, admin := in(ann, "g", caller.RoleMember), in(bob, "g", caller.RoleAdmin)
