@@ -143,7 +143,6 @@ func (s *search) letterCoverage(p *Partition, slot uint32) float64 {
 	if s.gramMass == 0 {
 		return 0
 	}
-	n := len(p.byRID)
 	s.gramSeen = resize(s.gramSeen, len(s.grams))
 	var has float64
 	for _, id := range p.docs[slot].terms {
@@ -153,12 +152,9 @@ func (s *search) letterCoverage(p *Partition, slot uint32) float64 {
 		}
 		s.buf = lexical.AppendGrams(s.buf[:0], p.words.spelling(t))
 		for _, g := range s.buf {
-			if !s.filter.has(g) {
-				continue
-			}
-			if i, ok := s.gramAt[g]; ok && !s.gramSeen[i] {
-				s.gramSeen[i] = true
-				has += idf(n, int(s.gramDF[i]))
+			if cell := *s.gramTable.at(s.grams, g); cell != 0 && !s.gramSeen[cell-1] {
+				s.gramSeen[cell-1] = true
+				has += s.gramIDF[cell-1]
 			}
 		}
 	}

@@ -1,10 +1,6 @@
 package index
 
-import (
-	"slices"
-
-	"reverie/internal/lexical"
-)
+import "reverie/internal/lexical"
 
 // BM25 with the usual saturation and less than the usual punishment of length:
 // a long memory is not a worse one.
@@ -50,26 +46,43 @@ func (s *search) scoreWords(p *Partition) {
 	}
 }
 
-// gramBits is the size of the filter that tells most grams a query has not.
-const gramBits = 1 << 15
-
-// gramFilter is a bitmap over hashes of grams.
-type gramFilter [gramBits / 64]uint64
-
-func (f *gramFilter) at(gram uint32) (word, bit uint32) {
-	h := gram * 0x9e3779b1 >> (32 - 15)
-	return h >> 6, h & 63
+// gramTable finds the number of a gram among the query's. It is asked for
+// every gram of the vocabulary and nearly always says no, so it is mostly empty.
+type gramTable struct {
+	cells []uint32 // number+1 of a gram, 0 for none; a power of two
+	shift uint8
 }
 
-func (f *gramFilter) add(gram uint32)      { w, b := f.at(gram); f[w] |= 1 << b }
-func (f *gramFilter) has(gram uint32) bool { w, b := f.at(gram); return f[w]>>b&1 != 0 }
+// gramCells is how many cells there are for every gram at least.
+const gramCells = 16
+
+// reset empties the table and makes it large enough for n grams.
+func (t *gramTable) reset(n int) {
+	bits := uint8(8)
+	for 1<<bits < n*gramCells {
+		bits++
+	}
+	t.cells, t.shift = resize(t.cells, 1<<bits), 32-bits
+}
+
+// at is the cell where a gram is, or where it belongs if it is nowhere.
+func (t *gramTable) at(grams []uint32, gram uint32) *uint32 {
+	for h := gram * 0x9e3779b1 >> t.shift; ; h = (h + 1) & uint32(len(t.cells)-1) {
+		c := &t.cells[h]
+		if *c == 0 || grams[*c-1] == gram {
+			return c
+		}
+	}
+}
 
 // gramUser is a word of the vocabulary that has a gram of the query.
 type gramUser struct{ gram, term uint32 }
 
-// scoreGrams adds to letters the BM25 of the grams that query and memory share.
-// Grams are not indexed by memory: the vocabulary is small, so the words that
-// have a gram are found first and the memories through their words.
+// scoreGrams adds to letters the BM25 of the words that share grams with the
+// query, a word being worth the grams it shares. Grams are not indexed by
+// memory: the vocabulary is small, so the words that have a gram are found
+// first and the memories through their words. How many memories have a gram
+// is therefore known only up to repetitions: at most the sum over its words.
 func (s *search) scoreGrams(p *Partition) {
 	s.readGrams()
 	if len(s.grams) == 0 {
@@ -77,59 +90,58 @@ func (s *search) scoreGrams(p *Partition) {
 	}
 	s.findUsers(&p.words)
 	n := len(p.byRID)
+	for _, u := range s.users {
+		s.gramDF[u.gram] += uint32(len(p.words.terms[u.term].posts))
+	}
+	for i, df := range s.gramDF {
+		s.gramIDF[i] = idf(n, min(int(df), n))
+		s.gramMass += s.gramIDF[i]
+	}
 	b := newBM25(p.total.grams, n)
 	for i := 0; i < len(s.users); {
-		gram := s.users[i].gram
-		s.touched = s.touched[:0]
-		for ; i < len(s.users) && s.users[i].gram == gram; i++ {
-			for _, post := range p.words.terms[s.users[i].term].posts {
-				slot := post.slot()
-				if s.count[slot] == 0 {
-					s.touched = append(s.touched, slot)
-				}
-				s.count[slot] += uint32(post.count())
+		id := s.users[i].term
+		var worth float64
+		for ; i < len(s.users) && s.users[i].term == id; i++ {
+			g := s.users[i].gram
+			worth += s.gramIDF[g] * s.gramWeights[g]
+		}
+		w := float32(worth * (saturation + 1))
+		for _, post := range p.words.terms[id].posts {
+			if slot := post.slot(); s.keep[slot] {
+				s.letters[slot] += b.score(w, float32(post.count()), p.lengths[slot].grams)
 			}
 		}
-		s.gramDF[gram] = uint32(len(s.touched))
-		w := float32(idf(n, len(s.touched)) * s.gramWeights[gram] * (saturation + 1))
-		for _, slot := range s.touched {
-			if s.keep[slot] {
-				s.letters[slot] += b.score(w, float32(s.count[slot]), p.lengths[slot].grams)
-			}
-			s.count[slot] = 0
-		}
-	}
-	for _, df := range s.gramDF {
-		s.gramMass += idf(n, int(df))
 	}
 }
 
 // readGrams collects the different grams of the query's words.
 func (s *search) readGrams() {
-	clear(s.gramAt)
-	s.grams, s.gramWeights, s.gramDF = s.grams[:0], s.gramWeights[:0], s.gramDF[:0]
-	s.filter = gramFilter{}
+	s.grams, s.gramWeights = s.grams[:0], s.gramWeights[:0]
+	n := 0
+	for i := range s.terms {
+		n += lexical.CountGrams(s.terms[i].text)
+	}
+	s.gramTable.reset(n)
 	for _, q := range s.terms {
-		if q.text == nil {
+		if len(q.text) == 0 {
 			continue
 		}
 		s.buf = lexical.AppendGrams(s.buf[:0], q.text)
 		for _, g := range s.buf {
-			i, ok := s.gramAt[g]
-			if !ok {
-				i = uint32(len(s.grams))
-				s.gramAt[g] = i
+			cell := s.gramTable.at(s.grams, g)
+			if *cell == 0 {
 				s.grams = append(s.grams, g)
 				s.gramWeights = append(s.gramWeights, 0)
-				s.gramDF = append(s.gramDF, 0)
-				s.filter.add(g)
+				*cell = uint32(len(s.grams))
 			}
-			s.gramWeights[i] += q.weight
+			s.gramWeights[*cell-1] += q.weight
 		}
 	}
+	s.gramDF = resize(s.gramDF, len(s.grams))
+	s.gramIDF = resize(s.gramIDF, len(s.grams))
 }
 
-// findUsers lists the words of the vocabulary with the query's grams, by gram.
+// findUsers lists the words of the vocabulary with the query's grams, by word.
 // A word with a gram twice is listed twice.
 func (s *search) findUsers(v *vocabulary) {
 	s.users = s.users[:0]
@@ -140,13 +152,9 @@ func (s *search) findUsers(v *vocabulary) {
 		}
 		s.buf = lexical.AppendGrams(s.buf[:0], v.spelling(t))
 		for _, g := range s.buf {
-			if !s.filter.has(g) {
-				continue
-			}
-			if i, ok := s.gramAt[g]; ok {
-				s.users = append(s.users, gramUser{i, uint32(id)})
+			if cell := *s.gramTable.at(s.grams, g); cell != 0 {
+				s.users = append(s.users, gramUser{cell - 1, uint32(id)})
 			}
 		}
 	}
-	slices.SortFunc(s.users, func(a, b gramUser) int { return int(a.gram) - int(b.gram) })
 }

@@ -49,15 +49,14 @@ type search struct {
 	termAt    map[uint64]int32
 	spellings []byte
 
-	gramAt      map[uint32]uint32
 	grams       []uint32
 	gramWeights []float64
 	gramDF      []uint32
+	gramIDF     []float64
 	gramSeen    []bool
 	gramMass    float64 // idf of all grams of the query
-	filter      gramFilter
+	gramTable   gramTable
 	users       []gramUser
-	touched     []uint32
 	buf         []uint32
 	line        []uint32
 	heap        []uint32
@@ -66,7 +65,7 @@ type search struct {
 func (p *Partition) start() *search {
 	s, _ := p.pool.Get().(*search)
 	if s == nil {
-		s = &search{termAt: make(map[uint64]int32), gramAt: make(map[uint32]uint32)}
+		s = &search{termAt: make(map[uint64]int32)}
 	}
 	n := len(p.docs)
 	s.keep, s.count = resize(s.keep, n), resize(s.count, n)

@@ -10,6 +10,9 @@ import (
 // and texts of one form ("my favourite ... is ...") share meaning.
 const similarScore = 0.73
 
+// apart is the cosine below which texts are not alike whatever their words.
+const apart = 0.48
+
 // Similar finds memories that say nearly the same as text, for a warning when
 // one is written; vecs are the passages of the text, none to compare by words
 // alone. Score is the likeness, 0.73 to 1. A long memory that contains a short
@@ -28,12 +31,14 @@ func (p *Partition) Similar(vecs []Vec, text string, keep func(*Meta) bool, k in
 	var hits []Hit
 	for _, slot := range s.kept {
 		h := Hit{RID: p.docs[slot].RID, Match: Words}
-		contained, common := s.overlap(p, slot, mass)
 		cos := float64(s.cos[slot])
 		like := cos
 		if cos != noCosine {
-			like = p.onBuiltinScale(cos)
+			if like = p.onBuiltinScale(cos); like < apart {
+				continue
+			}
 		}
+		contained, common := s.overlap(p, slot, mass)
 		h.Score = likeness(contained, common, int(s.count[slot]), like)
 		if h.Score < similarScore {
 			continue
@@ -106,7 +111,7 @@ func (s *search) overlap(p *Partition, slot uint32, mass float64) (contained, co
 }
 
 // likeness weighs words against meaning; 0 for what is not alike. A single
-// word in common, or meanings apart, is not enough whatever the rest says.
+// word in common is not enough whatever the rest says.
 // Without vectors nearly all words must be the same.
 func likeness(contained, common float64, shared int, cos float64) float64 {
 	if shared < 2 && common < 0.5 {
@@ -117,9 +122,6 @@ func likeness(contained, common float64, shared int, cos float64) float64 {
 			return 0
 		}
 		return contained - 0.1
-	}
-	if cos < 0.48 {
-		return 0
 	}
 	return (contained + cos) / 2
 }
