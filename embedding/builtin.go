@@ -117,7 +117,7 @@ func (b *Builtin) EmbedQuery(ctx context.Context, text string) ([]float32, error
 }
 
 // EmbedDocuments returns the passages of each text, in order. A text of up to
-// about 100 words is one passage, a longer one several, cut between sentences
+// about 50 words is one passage, a longer one several, cut between sentences
 // where that is possible; a text without anything the model can read has none.
 // An 8,000-character text takes some tenths of a second. The only error is that
 // of the context, which is looked at before every passage.
