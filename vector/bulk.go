@@ -33,13 +33,16 @@ func (s *Service) WriteAll(ctx context.Context, c caller.Caller, scope caller.Sc
 		if err := s.expire(tx, part); err != nil {
 			return err
 		}
-		for i, d := range drafts {
-			out[i].DuplicateOf = ""
-			if err := s.store(tx, c, d, memories[i], embs[i], &out[i]); err != nil {
+		w, err := s.beginWriting(tx, c)
+		if err != nil {
+			return err
+		}
+		for i := range drafts {
+			if err := w.store("", memories[i], embs[i], &out[i]); err != nil {
 				return fmt.Errorf("draft %d: %w", i+1, err)
 			}
 		}
-		return nil
+		return w.end()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write memories: %w", s.withCandidates(ctx, c, part, err, nil))

@@ -165,8 +165,12 @@ func (s *Service) Restore(ctx context.Context, c caller.Caller, scope caller.Sco
 		if err := s.checkTwin(tx.DB, c, *r); err != nil {
 			return err
 		}
-		if err := s.checkRoom(tx, false); err != nil {
+		n, err := liveCount(tx.DB, tx.Part)
+		if err != nil {
 			return err
+		}
+		if n >= s.opts.Limit {
+			return &LimitError{Count: n, Limit: s.opts.Limit}
 		}
 		r.State, r.SupersededBy = Live, ""
 		r.DeletedAt, r.ArchivedAt = fromMicro(0), fromMicro(0)

@@ -83,21 +83,25 @@ func liveTwin(g *gorm.DB, space int64, part string, hash []byte) (record, bool, 
 	return r, err == nil, err
 }
 
-// insert stores a new live record and counts it.
-func insert(tx *store.Tx, m Memory) (record, error) {
-	r := record{Memory: m, rev: tx.Version}
+// insert stores a new live record, with its vector in the space unless that is 0. The
+// caller counts it.
+func insert(tx *store.Tx, m Memory, space int64, emb []byte) error {
 	tags, err := json.Marshal(m.Tags)
 	if err != nil {
-		return r, err
+		return err
 	}
-	err = tx.Raw(`INSERT INTO memories (id, part, rev, state, scope, content, hash, tags, importance, private, said_by, source,
-		conversation, created_at, updated_at, event_time, used_at, seen) VALUES (?, ?, ?, 'live', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rid`,
+	err = tx.Exec(`INSERT INTO memories (id, part, rev, state, scope, content, hash, tags, importance, private, said_by, source,
+		conversation, created_at, updated_at, event_time, used_at, seen) VALUES (?, ?, ?, 'live', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID, tx.Part, tx.Version, string(m.Scope), m.Content, contentHash(m.Content), string(tags), string(m.Importance), m.Private, m.SaidBy, string(m.Source),
-		m.Conversation, micro(m.CreatedAt), micro(m.UpdatedAt), micro(m.EventTime), micro(m.LastUsedAt), m.Seen).Row().Scan(&r.rid)
-	if err != nil {
-		return r, err
+		m.Conversation, micro(m.CreatedAt), micro(m.UpdatedAt), micro(m.EventTime), micro(m.LastUsedAt), m.Seen).Error
+	if err != nil || space == 0 {
+		return err
 	}
-	return r, addLive(tx, +1)
+	// The row id is asked for by the id: RETURNING costs SQLite a temporary table.
+	if len(emb) == 0 {
+		return tx.Exec("INSERT INTO pending (rid, space) SELECT rid, ? FROM memories WHERE id = ?", space, m.ID).Error
+	}
+	return tx.Exec("INSERT INTO vectors (rid, space, emb) SELECT rid, ?, ? FROM memories WHERE id = ?", space, emb, m.ID).Error
 }
 
 // save writes back every column of r that may change, and counts it in or out of the

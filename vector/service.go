@@ -29,7 +29,9 @@ type Embedder interface {
 type languageJudge interface{ Understands(text string) bool }
 
 // warmer is what an [Embedder] may offer besides: loading ahead of first use.
-type warmer interface{ Warm(ctx context.Context) error }
+type warmer interface {
+	Warm(ctx context.Context) error
+}
 
 // Defaults of [Options].
 const (

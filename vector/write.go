@@ -57,7 +57,14 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 		if err := s.expire(tx, part); err != nil {
 			return err
 		}
-		return s.store(tx, c, d, m, emb, &out)
+		w, err := s.beginWriting(tx, c)
+		if err != nil {
+			return err
+		}
+		if err := w.store(d.Supersedes, m, emb, &out); err != nil {
+			return err
+		}
+		return w.end()
 	})
 	if err != nil {
 		return Written{}, fmt.Errorf("write memory: %w", s.withCandidates(ctx, c, part, err, out.Similar))
@@ -119,69 +126,87 @@ func (s *Service) embedForWrite(ctx context.Context, part, content string) ([]by
 	return s.embedOne(ctx, content)
 }
 
-// store is the part of Write inside the transaction.
-func (s *Service) store(tx *store.Tx, c caller.Caller, d Draft, m Memory, emb []byte, out *Written) error {
-	by := journal.By(c, s.opts.Source)
+// writing is the part of a write inside the transaction; it counts what it adds once
+// for all.
+type writing struct {
+	*Service
+	tx    *store.Tx
+	c     caller.Caller
+	by    journal.Origin
+	live  int // memories of the partition as it stands now
+	added int // of these, those not yet counted in the partition's row
+}
+
+func (s *Service) beginWriting(tx *store.Tx, c caller.Caller) (*writing, error) {
+	live, err := liveCount(tx.DB, tx.Part)
+	return &writing{Service: s, tx: tx, c: c, by: journal.By(c, s.opts.Source), live: live}, err
+}
+
+// end counts what was added.
+func (w *writing) end() error {
+	if w.added == 0 {
+		return nil
+	}
+	return addLive(w.tx, w.added)
+}
+
+// store writes m, or notes that its content is there already, and retires the memory
+// that it supersedes.
+func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) error {
+	tx := w.tx
 	var old record
-	if d.Supersedes != "" {
+	if supersedes != "" {
 		var err error
-		if old, err = byID(tx.DB, s.space, tx.Part, d.Supersedes); err != nil {
+		if old, err = w.find(tx.DB, w.c, tx.Part, supersedes, ""); err != nil {
 			return err
-		}
-		if !visible(c, &old.Memory) {
-			return fmt.Errorf("%w: no memory %s here", ErrNotFound, d.Supersedes)
 		}
 		if old.State != Live {
 			return fmt.Errorf("%w: memory %s is %s already and cannot be superseded again", ErrInvalid, old.ID, old.State)
 		}
 	}
-	twin, dup, err := liveTwin(tx.DB, s.space, tx.Part, contentHash(m.Content))
+	twin, dup, err := liveTwin(tx.DB, w.space, tx.Part, contentHash(m.Content))
 	if err != nil {
 		return err
 	}
 	if dup {
-		out.Memory, err = s.repeat(tx, by, twin, m.Private)
-		if err != nil {
-			return err
-		}
 		out.DuplicateOf = twin.ID
+		out.Memory, err = w.repeat(twin, m.Private)
 	} else {
-		if err := s.checkRoom(tx, old.ID != ""); err != nil {
-			return err
-		}
-		m.CreatedAt, m.UpdatedAt, m.Partition = tx.Now, tx.Now, tx.Part
-		m.Pending = s.emb != nil && len(emb) == 0
-		r, err := insert(tx, m)
-		if err != nil {
-			return err
-		}
-		if s.emb != nil {
-			if err := setVector(tx, r.rid, s.space, emb); err != nil {
-				return err
-			}
-		}
-		if err := journal.Append(tx, by, journal.Change{Kind: journal.KindMemory, Object: m.ID, Action: journal.Create, After: m}); err != nil {
-			return err
-		}
-		out.Memory = m
+		out.Memory, err = w.add(m, emb, old.ID != "")
 	}
-	if old.ID == "" || old.ID == out.Memory.ID {
-		return nil
+	if err != nil || old.ID == "" || old.ID == out.Memory.ID {
+		return err
 	}
 	out.Superseded = old.ID
 	next := old
 	next.State, next.SupersededBy = Superseded, out.Memory.ID
-	return s.change(tx, by, journal.Supersede, old, next)
+	w.live--
+	return w.change(tx, w.by, journal.Supersede, old, next)
+}
+
+// add stores a new memory; replacing says that another one leaves for it.
+func (w *writing) add(m Memory, emb []byte, replacing bool) (Memory, error) {
+	if w.live >= w.opts.Limit && !(replacing && w.live == w.opts.Limit) {
+		return m, &LimitError{Count: w.live, Limit: w.opts.Limit}
+	}
+	m.CreatedAt, m.UpdatedAt, m.Partition = w.tx.Now, w.tx.Now, w.tx.Part
+	m.Pending = w.emb != nil && len(emb) == 0
+	if err := insert(w.tx, m, w.space, emb); err != nil {
+		return m, err
+	}
+	w.live++
+	w.added++
+	return m, journal.Append(w.tx, w.by, journal.Change{Kind: journal.KindMemory, Object: m.ID, Action: journal.Create, After: m})
 }
 
 // repeat notes that a live memory was said again. Asking for privacy makes it private;
 // not asking never takes privacy away.
-func (s *Service) repeat(tx *store.Tx, by journal.Origin, old record, private bool) (Memory, error) {
+func (w *writing) repeat(old record, private bool) (Memory, error) {
 	next := old
 	next.Seen++
-	next.LastUsedAt = tx.Now
+	next.LastUsedAt = w.tx.Now
 	next.Private = old.Private || private && old.Scope == caller.ScopeUser
-	return next.Memory, s.change(tx, by, journal.Repeat, old, next)
+	return next.Memory, w.change(w.tx, w.by, journal.Repeat, old, next)
 }
 
 // change saves a record and its journal entry.
@@ -190,19 +215,6 @@ func (s *Service) change(tx *store.Tx, by journal.Origin, action journal.Action,
 		return err
 	}
 	return journal.Append(tx, by, journal.Change{Kind: journal.KindMemory, Object: old.ID, Action: action, Before: old.Memory, After: next.Memory})
-}
-
-// checkRoom refuses a new live memory in a full partition; replacing says that another
-// one leaves in the same transaction.
-func (s *Service) checkRoom(tx *store.Tx, replacing bool) error {
-	n, err := liveCount(tx.DB, tx.Part)
-	if err != nil {
-		return err
-	}
-	if n >= s.opts.Limit && !(replacing && n == s.opts.Limit) {
-		return &LimitError{Count: n, Limit: s.opts.Limit}
-	}
-	return nil
 }
 
 func newID() string {
