@@ -73,6 +73,9 @@ func loadModel(data string) (*model, error) {
 		return nil, errors.New("not a model file")
 	}
 	pieces, nodes := r.count(), r.count()
+	if pieces > 1<<16 || nodes > 1<<20 {
+		return nil, fmt.Errorf("model file with %d pieces, %d nodes", pieces, nodes)
+	}
 	m := &model{timing: timingTable(r.floats(inputDim / 2))}
 	m.shortcut = r.matrix(inputDim, dim)
 	for i, in := range [layers]int{inputDim, dim} {
@@ -116,10 +119,8 @@ func (r *reader) bytes(n int) string {
 	return part
 }
 
-// count reads a number of things. A file has at most one of them a byte, so a
-// damaged number cannot ask for more memory than the file's size.
 func (r *reader) count() int {
-	return min(int(binary.LittleEndian.Uint32([]byte(r.bytes(4)))), len(r.rest))
+	return int(binary.LittleEndian.Uint32([]byte(r.bytes(4))))
 }
 
 func (r *reader) floats(n int) []float32 {
