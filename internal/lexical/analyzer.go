@@ -77,7 +77,8 @@ func (a *Analyzer) glossTerms(text string, emit func([]byte, Kind)) {
 	for piece, glosses := range a.dict.Glosses(text, maxGlosses) {
 		r, _ := utf8.DecodeRuneInString(piece)
 		if !isHan(r) {
-			g.months(piece)
+			g.text = append(g.text[:0], piece...)
+			g.months()
 			continue
 		}
 		for _, gloss := range glosses {
@@ -106,7 +107,7 @@ func hasHan(b []byte) bool {
 // digit, no emoji.
 func Blank(text string) bool {
 	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsNumber(r) || r > 0x2000 && unicode.Is(unicode.So, r) {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || isCJK(r) || r > 0x2000 && r != unicode.ReplacementChar && unicode.Is(unicode.So, r) {
 			return false
 		}
 	}

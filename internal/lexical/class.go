@@ -46,7 +46,7 @@ var asciiClass = func() (t [utf8.RuneSelf]class) {
 			t[c] = letter
 		}
 	}
-	for _, c := range "_-.@/:+&,'~\\#=" {
+	for _, c := range `_-.@/:+&,'\#` {
 		t[c] = joiner
 	}
 	t[camelMark] = joiner
