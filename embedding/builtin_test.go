@@ -141,15 +141,18 @@ func checkUnit(t testing.TB, v []float32) {
 // The last line of the longest memory is found, in either language.
 func TestLongDocuments(t *testing.T) {
 	e := newBuiltin()
-	for name, tt := range map[string]struct{ filler, last, query string }{
-		"English":             {"The weather was mild and the market was full of people who bought bread. ", "Remember that the spare key lies under the third flower pot.", "Where is the spare key?"},
-		"English without end": {"the weather was mild and the market was full of people who bought bread ", "remember that the spare key lies under the third flower pot", "Where is the spare key?"},
-		"Chinese":             {"今天天气很好，市场里有很多人买面包。", "备用钥匙放在第三个花盆下面。", "备用钥匙在哪里？"},
-		"Chinese without end": {"今天天气很好市场里有很多人买面包", "备用钥匙放在第三个花盆下面", "备用钥匙在哪里？"},
+	for name, tt := range map[string]struct {
+		size                int
+		filler, last, query string
+	}{
+		"English":             {8000, "The weather was mild and the market was full of people who bought bread. ", "Remember that the spare key lies under the third flower pot.", "Where is the spare key?"},
+		"English without end": {3000, "the weather was mild and the market was full of people who bought bread ", "remember that the spare key lies under the third flower pot", "Where is the spare key?"},
+		"Chinese":             {8000, "今天天气很好，市场里有很多人买面包。", "备用钥匙放在第三个花盆下面。", "备用钥匙在哪里？"},
+		"Chinese without end": {3000, "今天天气很好市场里有很多人买面包", "备用钥匙放在第三个花盆下面", "备用钥匙在哪里？"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			filler, last := []rune(strings.Repeat(tt.filler, 8000/len([]rune(tt.filler))+1)), []rune(tt.last)
-			long := string(filler[:8000-len(last)]) + tt.last
+			filler, last := []rune(strings.Repeat(tt.filler, tt.size/len([]rune(tt.filler))+1)), []rune(tt.last)
+			long := string(filler[:tt.size-len(last)]) + tt.last
 			d := document(t, e, long)
 			if len(d) < 8 {
 				t.Errorf("%d passages", len(d))

@@ -55,8 +55,8 @@ func (c *coverage) share() float64 {
 
 // The weights of words that are not what they seem to be for sure.
 const (
-	nameWeight    = .3 // no piece of the vocabulary: a name, an inflected form, or any language
-	nameKnown     = .5 // of it that counts as known
+	doubtWeight   = .3 // a name, a rare or inflected form, or a word of several languages
+	doubtKnown    = .5 // of it that counts as known
 	characterSize = 2  // characters of Chinese or Japanese that weigh as much as a word
 )
 
@@ -82,18 +82,22 @@ func (c *coverage) add(t *tokenizer, word string, elided bool) {
 		case isForeign(lower) && !(word != lower && (isParticle(lower) || word == strings.ToUpper(word))):
 			c.total++
 		case isForeign(lower), isShared(lower): // Los Angeles, MIT, war
-			c.total += nameWeight
-			c.known += nameWeight * nameKnown
+			c.addDoubtful()
 		case t.lookup(wordStart+lower) != unknown || t.lookup(wordStart+word) != unknown:
 			c.total++
 			c.known++
 		case !isASCII(word) && t.lookup(wordStart+unaccented(lower)) == unknown:
 			c.total++ // a café passes for English
 		default:
-			c.total += nameWeight
-			c.known += nameWeight * nameKnown
+			c.addDoubtful()
 		}
 	}
+}
+
+// addDoubtful adds a word that speaks neither for nor against much.
+func (c *coverage) addDoubtful() {
+	c.total += doubtWeight
+	c.known += doubtWeight * doubtKnown
 }
 
 // unaccented drops the marks of letters.
