@@ -8,14 +8,14 @@ import (
 // A memory is reported as similar when it says nearly the same by words and by
 // meaning. Either alone has to be overwhelming: texts of one topic share words,
 // and texts of one form ("my favourite ... is ...") share meaning.
-const similarScore = 0.73
+const similarScore = 0.72
 
 // apart is the cosine below which texts are not alike whatever their words.
 const apart = 0.48
 
 // Similar finds memories that say nearly the same as text, for a warning when
 // one is written; vecs are the passages of the text, none to compare by words
-// alone. Score is the likeness, 0.73 to 1. A long memory that contains a short
+// alone. Score is the likeness, 0.72 to 1. A long memory that contains a short
 // one is similar to it; so are a statement and its opposite. It prefers
 // precision: no hit is the usual answer. The best k come, best first.
 func (p *Partition) Similar(vecs []Vec, text string, keep func(*Meta) bool, k int) []Hit {
