@@ -123,11 +123,7 @@ func fillHome(ctx context.Context, e *env, home string, n int) error {
 	if err != nil {
 		return err
 	}
-	log, err := newLogger(cfg, e.stderr)
-	if err != nil {
-		return err
-	}
-	a, err := openApp(ctx, cfg, log, "bench")
+	a, err := openQuiet(ctx, e, cfg)
 	if err != nil {
 		return err
 	}

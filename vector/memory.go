@@ -87,7 +87,9 @@ type Draft struct {
 	Supersedes string     // id of a memory of the same partition that this one retires
 	Source     Source     // default FromAssistant
 	SaidBy     string     // default the caller's user id
-	EventTime  time.Time  // optional
+	EventTime  time.Time  // when it happened, optional
+	// Conversation is the chat history it comes from; default the caller's.
+	Conversation string
 }
 
 // Written is the answer to a write.

@@ -97,13 +97,16 @@ func (s *Service) draft(c caller.Caller, scope caller.Scope, d Draft) (Memory, [
 	}
 	m := Memory{
 		ID: newID(), Scope: scope, Content: content, Tags: tags, Importance: imp, Private: d.Private,
-		SaidBy: d.SaidBy, Source: d.Source, Conversation: c.Conversation, EventTime: d.EventTime, State: Live, Seen: 1,
+		SaidBy: d.SaidBy, Source: d.Source, Conversation: d.Conversation, EventTime: d.EventTime, State: Live, Seen: 1,
 	}
 	if m.Importance == "" {
 		m.Importance = Medium
 	}
 	if m.SaidBy == "" {
 		m.SaidBy = c.User
+	}
+	if m.Conversation == "" {
+		m.Conversation = c.Conversation
 	}
 	if m.Source == "" {
 		m.Source = FromAssistant
