@@ -306,3 +306,15 @@ func (l *ledger) verify(t *testing.T, home string) {
 		}
 	}
 }
+
+// checkStore holds journal, rows and counters to one another, as reverie doctor does.
+func checkStore(t *testing.T, home string) {
+	t.Helper()
+	r, err := store.Check(t.Context(), filepath.Join(home, databaseName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Problems {
+		t.Errorf("doctor: %s", p)
+	}
+}

@@ -3,14 +3,69 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"reverie/store"
 )
 
 // doctorCmd checks the database, and saves what a damaged one still holds.
 type doctorCmd struct {
-	Repair bool `help:"Write a fresh database with everything that can still be read; the damaged files are kept aside."`
+	Repair bool `help:"Write a fresh database with everything that can still be read or made anew from the journal; the damaged files are kept aside. No server may run."`
 }
 
-// Run checks or repairs.
+// Run checks or repairs. It opens the file by itself: a database that cannot be opened
+// is what it is for.
 func (d *doctorCmd) Run(ctx context.Context, e *env) error {
-	return errors.New("doctor is not wired yet")
+	path := filepath.Join(e.cfg.Home, databaseName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database in %s yet: nothing to check", e.cfg.Home)
+	}
+	do := store.Check
+	if d.Repair {
+		do = store.Salvage
+	}
+	r, err := do(ctx, path)
+	if err != nil {
+		return err
+	}
+	if e.json {
+		if err := e.printJSON(r); err != nil {
+			return err
+		}
+	} else {
+		e.printReport(path, r)
+	}
+	if len(r.Problems) > 0 && !r.Changed {
+		return errors.New("the database has problems; stop all servers of this home and run: reverie doctor --repair")
+	}
+	return nil
+}
+
+func (e *env) printReport(path string, r store.Report) {
+	if len(r.Problems) == 0 {
+		e.printf("%s is sound\n", path)
+	}
+	for _, p := range r.Problems {
+		e.printf("problem   %s\n", p)
+	}
+	for _, t := range slices.Sorted(maps.Keys(r.Read)) {
+		e.printf("read      %d rows of %s\n", r.Read[t], t)
+	}
+	for _, t := range slices.Sorted(maps.Keys(r.Rebuilt)) {
+		e.printf("rebuilt   %d rows of %s\n", r.Rebuilt[t], t)
+	}
+	for _, l := range r.Lost {
+		e.printf("lost      %s\n", l)
+	}
+	for _, a := range r.Aside {
+		e.printf("kept      %s\n", a)
+	}
+	if r.Changed {
+		e.printf("repaired  %s\n", path)
+	}
 }
