@@ -34,6 +34,7 @@ const (
 	Supersede Action = "supersede" // retired by a newer one
 	Archive   Action = "archive"   // expired
 	Repeat    Action = "repeat"    // the same content was written again
+	Repair    Action = "repair"    // found so by a repair of the store, earlier entries being lost
 )
 
 // Origin says on whose behalf a change is made.

@@ -2,13 +2,12 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/glebarez/sqlite"
@@ -26,6 +25,9 @@ const (
 	DefaultBusyTimeout = 10 * time.Second
 	// readers bounds the connections for reading; two cores rarely use more than four.
 	readers = 4
+	// walKept is the size to which the log is cut back after a checkpoint, in bytes: a
+	// burst of writes must not keep its disk space for ever.
+	walKept = 32 << 20
 )
 
 // Options of [Open]; the zero value is the default of every field.
@@ -42,50 +44,54 @@ type Options struct {
 // DB is an open database. It is safe for concurrent use. Close it.
 type DB struct {
 	path string
+	lock *homeLock
 	w, r *gorm.DB
 	wsql *sql.DB
 	rsql *sql.DB
 	ver  *sql.Stmt
-}
 
-// Tx is one transaction that changes one partition. It is valid only inside the
-// function given to [DB.Write], for one goroutine.
-type Tx struct {
-	*gorm.DB
-	Part    string
-	Version int64     // the partition's version once this transaction commits
-	Now     time.Time // UTC, microseconds: the time of the change
+	once     sync.Once
+	closeErr error
 }
 
 // Open opens or creates the SQLite database at path, brings its schema up to date,
 // and checks that it can be written. The folder must exist. Several processes may
 // have the same file open.
+//
+// A file that cannot be opened is left as it is. Errors: [ErrReadOnly], [ErrFull],
+// [ErrDamaged], [ErrNewer], [ErrBusy] while another process repairs or restores it.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
-	if o.Synchronous == "" {
+	switch o.Synchronous {
+	case "":
 		o.Synchronous = "full"
+	case "full", "normal":
+	default:
+		return nil, fmt.Errorf("open database: synchronous is %q; allowed: full, normal", o.Synchronous)
 	}
 	if o.BusyTimeout <= 0 {
 		o.BusyTimeout = DefaultBusyTimeout
 	}
-	d := &DB{path: path}
-	if err := d.create(); err != nil {
-		return nil, err
+	lock, err := share(ctx, path, o.BusyTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
 	}
-	if err := d.connect(ctx, o); err != nil {
-		d.Close()
-		return nil, fmt.Errorf("open database: %w", d.classify(err))
+	d, err := openLocked(ctx, path, o)
+	if err != nil {
+		lock.release()
+		return nil, fmt.Errorf("open database: %w", err)
 	}
+	d.lock = lock
 	return d, nil
 }
 
-// create makes the file with mode 0600 before SQLite would make it with the umask's:
-// memories are private to the account. SQLite gives the WAL files the same mode.
-func (d *DB) create() error {
-	f, err := os.OpenFile(d.path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("open database: %w: %w; make its folder writable, or choose another home with --home DIR or REVERIE_HOME", ErrReadOnly, err)
+// openLocked is Open for one who holds the home's lock, shared or exclusive.
+func openLocked(ctx context.Context, path string, o Options) (*DB, error) {
+	d := &DB{path: path}
+	if err := d.connect(ctx, o); err != nil {
+		d.Close()
+		return nil, d.classify(err)
 	}
-	return f.Close()
+	return d, nil
 }
 
 func (d *DB) connect(ctx context.Context, o Options) error {
@@ -94,57 +100,92 @@ func (d *DB) connect(ctx context.Context, o Options) error {
 		"journal_mode(WAL)",
 		"synchronous(" + o.Synchronous + ")",
 		"temp_store(MEMORY)",
+		fmt.Sprintf("journal_size_limit(%d)", walKept),
 	}
 	if o.MaxPages > 0 {
 		common = append(common, fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
 	var err error
-	if d.w, d.wsql, err = openPool(d.dsn(append(common, "cache_size(-8000)"), "immediate"), 1); err != nil {
+	if d.w, d.wsql, err = openPool(ctx, dsn(d.path, append(common, "cache_size(-8000)"), "immediate"), 1); err != nil {
 		return err
 	}
 	if err := d.migrate(ctx); err != nil {
 		return err
 	}
-	if d.r, d.rsql, err = openPool(d.dsn(append(common, "cache_size(-4000)", "query_only(1)"), "deferred"), readers); err != nil {
+	if err := d.checkWritable(ctx, o.BusyTimeout); err != nil {
+		return err
+	}
+	if d.r, d.rsql, err = openPool(ctx, dsn(d.path, append(common, "cache_size(-4000)", "query_only(1)"), "deferred"), readers); err != nil {
 		return err
 	}
 	d.ver, err = d.rsql.PrepareContext(ctx, "SELECT version FROM partitions WHERE key = ?")
 	return err
 }
 
-func (d *DB) dsn(pragmas []string, lock string) string {
-	q := url.Values{"_txlock": {lock}, "_pragma": pragmas}
+// checkWritable finds out now, and not at the first memory, that nothing can be
+// stored: SQLite opens a file without write permission for reading and says nothing.
+// It does not wait for another process that is writing, which proves as much.
+func (d *DB) checkWritable(ctx context.Context, timeout time.Duration) error {
+	conn, err := d.wsql.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
+	// BEGIN IMMEDIATE would not do: on a read-only file it quietly begins a read.
+	if _, err = conn.ExecContext(ctx, "DELETE FROM meta WHERE 0"); err != nil && code(err) != codeBusy {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", timeout.Milliseconds()))
+	return err
+}
+
+// dsn is the driver's name for the database at path.
+func dsn(path string, pragmas []string, lock string) string {
+	q := url.Values{"_pragma": pragmas}
+	if lock == "readonly" {
+		q.Set("mode", "ro")
+	} else {
+		q.Set("_txlock", lock)
+	}
 	// A path is not a URI: only what would end it or start an escape needs escaping.
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(d.path)}).EscapedPath()}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
 	return u.String() + "?" + q.Encode()
 }
 
 // openPool opens a pool of at most n connections. Switching a new file to WAL needs a
 // lock that SQLite does not wait for, so several processes that create the same home
 // at once try again here.
-func openPool(dsn string, n int) (*gorm.DB, *sql.DB, error) {
+func openPool(ctx context.Context, dsn string, n int) (*gorm.DB, *sql.DB, error) {
 	var lastErr error
 	for wait := 5 * time.Millisecond; wait < 3*time.Second; wait *= 2 {
-		g, err := gorm.Open(sqlite.Open(dsn), &gorm.Config{
+		// The pool is made here and not by gorm, which would leave it open on an error.
+		s, err := sql.Open(sqlite.DriverName, dsn)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.SetMaxOpenConns(n)
+		s.SetMaxIdleConns(n)
+		g, err := gorm.Open(&sqlite.Dialector{Conn: s}, &gorm.Config{
 			Logger:                 logger.Discard, // gorm's own would print to stdout, which is the protocol's
 			SkipDefaultTransaction: true,
 			TranslateError:         false,
 		})
 		if err == nil {
-			s, err := g.DB()
-			if err != nil {
-				return nil, nil, err
-			}
-			s.SetMaxOpenConns(n)
-			s.SetMaxIdleConns(n)
 			return g, s, nil
 		}
+		s.Close()
 		lastErr = err
-		var coded interface{ Code() int }
-		if !errors.As(err, &coded) || coded.Code()&0xff != codeBusy {
+		if code(err) != codeBusy {
 			return nil, nil, err
 		}
-		time.Sleep(wait)
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(wait):
+		}
 	}
 	return nil, nil, lastErr
 }
@@ -172,97 +213,21 @@ func (d *DB) migrate(ctx context.Context) error {
 // Path is the path of the database file.
 func (d *DB) Path() string { return d.path }
 
-// Close closes the database. It is idempotent; calls under way fail.
+// Close closes the database and lets go of the home. It is idempotent; calls under way
+// end or fail.
 func (d *DB) Close() error {
-	var errs []error
-	if d.ver != nil {
-		errs = append(errs, d.ver.Close())
-		d.ver = nil
-	}
-	for _, s := range []**sql.DB{&d.rsql, &d.wsql} {
-		if *s != nil {
-			errs = append(errs, (*s).Close())
-			*s = nil
+	d.once.Do(func() {
+		var errs []error
+		if d.ver != nil {
+			errs = append(errs, d.ver.Close())
 		}
-	}
-	return errors.Join(errs...)
-}
-
-// Write runs fn in a transaction that changes partition part, and commits. The
-// partition's version is raised by one in it. If fn returns an error nothing is
-// stored; if it returns [ErrUnchanged] nothing is stored and Write returns nil.
-//
-// A context that ends before the transaction begins cancels it; once begun it runs to
-// its end, so that no caller sees a cancelled call whose change was stored.
-func (d *DB) Write(ctx context.Context, part string, fn func(*Tx) error) error {
-	if part == "" {
-		return errors.New("write without a partition")
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	err := d.w.WithContext(context.WithoutCancel(ctx)).Transaction(func(g *gorm.DB) error {
-		tx := &Tx{DB: g, Part: part, Now: time.Now().UTC().Truncate(time.Microsecond)}
-		row := g.Raw(`INSERT INTO partitions (key, version) VALUES (?, 1)
-			ON CONFLICT (key) DO UPDATE SET version = partitions.version + 1 RETURNING version`, part).Row()
-		if err := row.Scan(&tx.Version); err != nil {
-			return err
+		for _, s := range []*sql.DB{d.rsql, d.wsql} {
+			if s != nil {
+				errs = append(errs, s.Close())
+			}
 		}
-		return fn(tx)
+		d.lock.release()
+		d.closeErr = errors.Join(errs...)
 	})
-	if errors.Is(err, ErrUnchanged) {
-		return nil
-	}
-	return d.classify(err)
-}
-
-// Read runs fn on one consistent snapshot of the database. fn must not keep the handle.
-func (d *DB) Read(ctx context.Context, fn func(*gorm.DB) error) error {
-	return d.classify(d.r.WithContext(ctx).Transaction(fn, &sql.TxOptions{ReadOnly: true}))
-}
-
-// Version returns the partition's version, 0 for one that was never written.
-func (d *DB) Version(ctx context.Context, part string) (int64, error) {
-	var v int64
-	err := d.ver.QueryRowContext(ctx, part).Scan(&v)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return v, d.classify(err)
-}
-
-// Exec runs one statement outside any partition's history: bookkeeping such as when a
-// memory was last used, which no cache depends on.
-func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
-	return d.classify(d.w.WithContext(ctx).Exec(query, args...).Error)
-}
-
-// Secret returns 32 random bytes that belong to this store, made on first use.
-func (d *DB) Secret(ctx context.Context) ([]byte, error) {
-	secret, err := d.meta(ctx, "secret")
-	if err != nil || secret != nil {
-		return secret, err
-	}
-	fresh := make([]byte, 32)
-	rand.Read(fresh)
-	// Of several processes that start at once, the first one's bytes stay.
-	if err := d.Exec(ctx, "INSERT INTO meta (name, value) VALUES ('secret', ?) ON CONFLICT (name) DO NOTHING", fresh); err != nil {
-		return nil, fmt.Errorf("make store secret: %w", err)
-	}
-	return d.meta(ctx, "secret")
-}
-
-// meta reads a value of the meta table, nil if it is not there.
-func (d *DB) meta(ctx context.Context, name string) ([]byte, error) {
-	var v []byte
-	err := d.Read(ctx, func(g *gorm.DB) error {
-		return g.Raw("SELECT value FROM meta WHERE name = ?", name).Row().Scan(&v)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read store %s: %w", name, err)
-	}
-	return v, nil
+	return d.closeErr
 }

@@ -25,24 +25,36 @@ var (
 
 // Result codes of SQLite, https://www.sqlite.org/rescode.html; the low byte of an extended code.
 const (
-	codePerm     = 3
-	codeBusy     = 5
-	codeLocked   = 6
-	codeReadOnly = 8
-	codeIOErr    = 10
-	codeCorrupt  = 11
-	codeFull     = 13
-	codeCantOpen = 14
-	codeNotADB   = 26
+	codePerm       = 3
+	codeBusy       = 5
+	codeLocked     = 6
+	codeReadOnly   = 8
+	codeInterrupt  = 9
+	codeIOErr      = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeConstraint = 19
+	codeNotADB     = 26
 )
+
+// code returns the primary result code of an engine error, 0 for any other error.
+func code(err error) int {
+	var coded interface{ Code() int }
+	if !errors.As(err, &coded) {
+		return 0
+	}
+	return coded.Code() & 0xff
+}
 
 // classify puts a known condition before an engine error; others pass unchanged.
 func (d *DB) classify(err error) error {
-	var coded interface{ Code() int }
-	if err == nil || !errors.As(err, &coded) {
-		return err
+	for _, known := range []error{ErrFull, ErrReadOnly, ErrDamaged, ErrBusy, ErrNewer} {
+		if errors.Is(err, known) {
+			return err // said already, by a call inside this one
+		}
 	}
-	switch coded.Code() & 0xff {
+	switch code(err) {
 	case codeFull:
 		return fmt.Errorf("%w: nothing was stored; free space on the disk of %s, then call again (%w)", ErrFull, d.path, err)
 	case codeReadOnly, codePerm:

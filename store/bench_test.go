@@ -1,0 +1,136 @@
+package store_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"reverie/store"
+)
+
+// oneRow is the smallest change that a domain package makes: one row, one entry.
+func oneRow(tx *store.Tx, i int) error {
+	err := tx.Exec(`INSERT INTO memories (id, part, rev, state, scope, content, hash, importance, source, created_at, updated_at)
+		VALUES (?, ?, ?, 'live', 'user', ?, ?, 'medium', 'tool', ?, ?)`,
+		fmt.Sprintf("%032x", i), tx.Part, tx.Version, fmt.Sprintf("fact number %d, of the length that facts have: about eighty characters in all", i),
+		fmt.Appendf(nil, "%016x", i), tx.Now.UnixMicro(), tx.Now.UnixMicro()).Error
+	if err != nil {
+		return err
+	}
+	return tx.Exec("UPDATE partitions SET live = live + 1 WHERE key = ?", tx.Part).Error
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, sync := range []string{"full", "normal"} {
+		b.Run(sync, func(b *testing.B) {
+			db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: sync})
+			i := 0
+			for b.Loop() {
+				i++
+				if err := db.Write(b.Context(), "p", func(tx *store.Tx) error { return oneRow(tx, i) }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWriteEmpty is what a transaction costs without anything in it.
+func BenchmarkWriteEmpty(b *testing.B) {
+	db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
+	for b.Loop() {
+		if err := db.Write(b.Context(), "p", func(*store.Tx) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkVersion(b *testing.B) {
+	db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{})
+	write(b, db, "p", 1)
+	b.Run("serial", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := db.Version(b.Context(), "p"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := db.Version(b.Context(), "p"); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{})
+	write(b, db, "p", 1)
+	for b.Loop() {
+		err := db.Read(b.Context(), func(g *gorm.DB) error {
+			var v int64
+			return g.Raw("SELECT version FROM partitions WHERE key = ?", "p").Row().Scan(&v)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOpen opens an existing file; the size should not matter.
+func BenchmarkOpen(b *testing.B) {
+	for _, n := range []int{0, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "b.db")
+			fill(b, path, n)
+			if st, err := os.Stat(path); err == nil {
+				b.ReportMetric(float64(st.Size())/1e6, "MB")
+			}
+			for b.Loop() {
+				db, err := store.Open(b.Context(), path, store.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := db.Version(b.Context(), "p0"); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				db.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// fill makes a database of n memories with vectors, 50 a partition, by plain SQL.
+func fill(tb testing.TB, path string, n int) {
+	tb.Helper()
+	open(tb, path, store.Options{}).Close()
+	raw, err := sql.Open("sqlite", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer raw.Close()
+	_, err = raw.Exec(`
+		WITH RECURSIVE c(i) AS (SELECT 1 WHERE ?1 > 0 UNION ALL SELECT i + 1 FROM c WHERE i < ?1)
+		INSERT INTO memories (id, part, rev, state, scope, content, hash, importance, source, created_at, updated_at)
+		SELECT printf('%032x', i), 'p' || (i / 50), i, 'live', 'user', 'fact ' || i || ?2, printf('%016x', i), 'medium', 'tool', i, i FROM c`,
+		n, strings.Repeat(" and more of it", 5))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = raw.Exec(`INSERT INTO vectors (rid, space, emb) SELECT rid, 1, zeroblob(400) FROM memories;
+		INSERT INTO partitions (key, version, live) SELECT part, MAX(rev), COUNT(*) FROM memories GROUP BY part`)
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

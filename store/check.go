@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/glebarez/sqlite"
+)
+
+// Report is what [Check] found and what [Salvage] did about it.
+type Report struct {
+	// Problems are short sentences with a count each; empty when all is well.
+	Problems []string `json:"problems"`
+
+	// What follows is filled in by Salvage only.
+
+	Changed bool           `json:"changed"`           // the database was replaced by a repaired one
+	Aside   []string       `json:"aside,omitempty"`   // copies of the damaged files
+	Read    map[string]int `json:"read,omitempty"`    // rows taken over, by table
+	Rebuilt map[string]int `json:"rebuilt,omitempty"` // rows made anew from the journal, by table
+	Lost    []string       `json:"lost,omitempty"`    // short sentences about what could not be had back
+}
+
+func (r *Report) problem(format string, args ...any) {
+	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+}
+
+// checks are facts that hold in every sound database. Each query counts what is wrong.
+var checks = []struct{ sentence, query string }{
+	{"%d partitions count their live memories wrongly",
+		`SELECT COUNT(*) FROM partitions p WHERE p.live <> (SELECT COUNT(*) FROM memories m WHERE m.part = p.key AND m.state = 'live')`},
+	{"%d memories belong to no partition",
+		`SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.key = m.part)`},
+	{"%d memories are newer than their partition",
+		`SELECT COUNT(*) FROM memories m JOIN partitions p ON p.key = m.part WHERE m.rev > p.version`},
+	{"%d partitions are older than their journal",
+		`SELECT COUNT(*) FROM partitions p WHERE p.version < (SELECT MAX(j.version) FROM journal j WHERE j.part = p.key)`},
+	{"%d memories have no journal entry",
+		`SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM journal j WHERE j.part = m.part AND j.kind = 'memory' AND j.object = m.id)`},
+	{"%d memories differ from their newest journal entry",
+		`SELECT COUNT(*) FROM memories m JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = m.part AND n.kind = 'memory' AND n.object = m.id)
+		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.state') IS NOT m.state OR json_extract(j.after, '$.content') IS NOT m.content`},
+	{"%d memories are in the journal but not in the store",
+		`SELECT COUNT(*) FROM (SELECT j.object, MAX(j.seq), j.after AS after FROM journal j WHERE j.kind = 'memory' GROUP BY j.part, j.object) j
+		WHERE j.after IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = j.object)`},
+	{"%d contents are live more than once in a partition",
+		`SELECT COUNT(*) FROM (SELECT 1 FROM memories NOT INDEXED WHERE state = 'live' GROUP BY part, hash HAVING COUNT(*) > 1)`},
+	{"%d vectors belong to no memory",
+		`SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = v.rid)`},
+	{"%d vectors belong to no embedding space",
+		`SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.id = v.space)`},
+	{"%d memories wait for a vector that they have, or do not exist",
+		`SELECT COUNT(*) FROM pending p WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.rid = p.rid AND v.space = p.space)
+		OR NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = p.rid) OR NOT EXISTS (SELECT 1 FROM spaces s WHERE s.id = p.space)`},
+	{"%d memos differ from their newest journal entry, or have none",
+		`SELECT COUNT(*) FROM memos o LEFT JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = o.part AND n.kind = 'memo')
+		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.content') IS NOT o.content OR json_extract(j.after, '$.version') IS NOT o.version`},
+	{"%d memos are in the journal but not in the store",
+		`SELECT COUNT(DISTINCT j.part) FROM journal j WHERE j.kind = 'memo' AND NOT EXISTS (SELECT 1 FROM memos o WHERE o.part = j.part)`},
+}
+
+// Check looks through the database at path, without changing it, for damage of the file
+// and for rows that contradict one another. It may run while servers do; on a large
+// store it takes seconds. What it finds is in the report; the error is for a check that
+// could not be made at all.
+func Check(ctx context.Context, path string) (Report, error) {
+	if _, err := os.Stat(path); err != nil {
+		return Report{}, fmt.Errorf("check database: %w", err)
+	}
+	lock, err := share(ctx, path, DefaultBusyTimeout)
+	if err != nil {
+		return Report{}, fmt.Errorf("check database: %w", err)
+	}
+	defer lock.release()
+	return check(ctx, path)
+}
+
+// check is Check for one who holds the home's lock.
+func check(ctx context.Context, path string) (Report, error) {
+	r := Report{Problems: []string{}}
+	if st, err := os.Stat(path); err != nil {
+		return r, fmt.Errorf("check database: %w", err)
+	} else if st.IsDir() {
+		return r, fmt.Errorf("check database: %w", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid})
+	}
+	db, err := sql.Open(sqlite.DriverName, dsn(path, []string{fmt.Sprintf("busy_timeout(%d)", DefaultBusyTimeout/time.Millisecond), "query_only(1)"}, "readonly"))
+	if err != nil {
+		return r, fmt.Errorf("check database: %w", err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if err := checkFile(ctx, db, &r); err != nil {
+		return r, fmt.Errorf("check database: %w", err)
+	}
+	// One snapshot, so that what servers write meanwhile is no contradiction.
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		r.problem("the rows cannot be read: %v", err)
+		return r, ctx.Err()
+	}
+	defer tx.Rollback()
+	for _, c := range checks {
+		var n int
+		switch err := tx.QueryRowContext(ctx, c.query).Scan(&n); {
+		case ctx.Err() != nil:
+			return r, fmt.Errorf("check database: %w", ctx.Err())
+		case err != nil && len(r.Problems) == 0:
+			r.problem("the rows cannot be checked: %v", err)
+		case n > 0:
+			r.problem(c.sentence, n)
+		}
+	}
+	return r, nil
+}
+
+// checkFile looks for damaged pages and indexes that do not fit their tables.
+func checkFile(ctx context.Context, db *sql.DB, r *Report) error {
+	const most = 1000
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
+	var found []string
+	if err == nil {
+		defer rows.Close()
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				return err
+			}
+			if line != "ok" {
+				found = append(found, line)
+			}
+		}
+		err = rows.Err()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(found) > 0:
+		r.problem("%d damaged places in the file, the first: %s", len(found), found[0])
+	case err != nil:
+		r.problem("the file cannot be read: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package store_test
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"reverie/internal/caller"
+	"reverie/store"
+	"reverie/store/migrations"
+	"reverie/vector"
+)
+
+// freeze writes the testdata of the newest step. It is for the day on which a step is
+// released; what is there already is never written again.
+var freeze = flag.Bool("freeze", false, "write the testdata of the newest migration step")
+
+// steps are the released migrations: the hash of their SQL, which must never change.
+var steps = []struct{ name, sha256 string }{
+	{"0001_first", "da1cd21eae13fff7f3f59cc618b98eabe3e9fe606bae828b918e6c72a9b02cba"},
+}
+
+func TestStepsAreFrozen(t *testing.T) {
+	if len(steps) != migrations.Version() {
+		t.Fatalf("%d steps are recorded here, the program has %d: record the new one and run with -freeze", len(steps), migrations.Version())
+	}
+	for _, s := range steps {
+		sum := sha256.Sum256([]byte(strings.ReplaceAll(string(contents(t, "migrations/"+s.name+".sqlite.sql")), "\r\n", "\n")))
+		if got := hex.EncodeToString(sum[:]); got != s.sha256 {
+			t.Errorf("step %s has hash %s; a step is never edited once released, a change is a new step", s.name, got)
+		}
+	}
+}
+
+// schema returns the text of a database's schema.
+func schema(t *testing.T, path string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var text string
+	err = db.QueryRow(`SELECT group_concat(type || ' ' || name || char(10) || COALESCE(sql, '') || ';', char(10)) FROM
+		(SELECT * FROM sqlite_master ORDER BY type, name)`).Scan(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + "\n"
+}
+
+// A database of every earlier step is opened, brought up to date and used by today's
+// program, and then has the schema of a new one.
+func TestEarlierDatabases(t *testing.T) {
+	fresh := newDB(t)
+	fresh.Close()
+	newest := steps[len(steps)-1].name
+	if *freeze {
+		writeFrozen(t, newest)
+	}
+	want := strings.ReplaceAll(string(contents(t, "testdata/"+newest+".schema.sql")), "\r\n", "\n")
+	if d := cmp.Diff(want, schema(t, fresh.Path())); d != "" {
+		t.Errorf("a new database does not have the schema of step %s (-frozen +new):\n%s", newest, d)
+	}
+	for _, s := range steps {
+		t.Run(s.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "reverie.db")
+			if err := os.WriteFile(path, contents(t, "testdata/"+s.name+".db"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			db := open(t, path, store.Options{})
+			svc, memos := services(t, db)
+			defer svc.Close()
+			res, err := svc.Search(t.Context(), user(1), vector.Query{Text: "memory 4 tea", TopK: 50})
+			if err != nil || len(res.Hits) == 0 || !strings.HasPrefix(res.Hits[0].Content, "memory 4 of user 1") {
+				t.Errorf("search in the old database: %+v, %v", res, err)
+			}
+			if m, err := memos.Get(t.Context(), user(0)); err != nil || m.Content != "memo 0 of user 0" {
+				t.Errorf("memo of the old database: %+v, %v", m, err)
+			}
+			h, err := svc.History(t.Context(), user(1), caller.ScopeUser, res.Hits[0].ID)
+			if err != nil || len(h) == 0 {
+				t.Errorf("history in the old database: %d entries, %v", len(h), err)
+			}
+			if _, err := svc.Write(t.Context(), user(1), vector.Draft{Content: "a new memory"}); err != nil {
+				t.Error(err)
+			}
+			svc.Close()
+			db.Close()
+			sound(t, path)
+			if d := cmp.Diff(want, schema(t, path)); d != "" {
+				t.Errorf("the migrated database differs from a new one (-new +migrated):\n%s", d)
+			}
+		})
+	}
+}
+
+func writeFrozen(t *testing.T, name string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reverie.db")
+	lived(t, path, 12)
+	for file, content := range map[string][]byte{name + ".db": contents(t, path), name + ".schema.sql": []byte(schema(t, path))} {
+		file = filepath.Join("testdata", file)
+		if _, err := os.Stat(file); err == nil {
+			t.Logf("%s is frozen already", file)
+			continue
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
