@@ -108,6 +108,7 @@ type setup struct {
 	path     string // default a fresh file
 	limit    int
 	deny     bool
+	clean    func(string) (string, []string, error)
 	options  mcp.Options
 	memories mcp.Memories // in place of the real ones
 	memos    mcp.Memos
@@ -122,11 +123,11 @@ func newHome(t testing.TB, o setup) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := vector.New(t.Context(), db, words{}, vector.Options{Limit: o.limit, DenyGroups: o.deny})
+	v, err := vector.New(t.Context(), db, words{}, vector.Options{Limit: o.limit, DenyGroups: o.deny, Clean: o.clean})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &home{db: db, memories: v, memos: memo.New(db, memo.Options{}), log: &lockedBuffer{}}
+	h := &home{db: db, memories: v, memos: memo.New(db, memo.Options{Clean: o.clean}), log: &lockedBuffer{}}
 	t.Cleanup(func() {
 		if err := v.Close(); err != nil {
 			t.Error(err)

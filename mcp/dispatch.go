@@ -52,7 +52,7 @@ func (s *Server) dispatch(ctx context.Context, m message) (reply sdk.JSONRPCMess
 		s.log.Debug("response without a request", "id", string(m.id))
 		return nil
 	}
-	meta := member(m.params, "_meta")
+	meta := m.params["_meta"]
 	c, err := identify(s.o.Caller, meta)
 	if m.id != nil {
 		if len(meta) > 0 && meta[0] != '{' && string(meta) != "null" {
@@ -118,11 +118,11 @@ func (s *Server) preflight(m message) *rpcError {
 			return err
 		}
 		var uri string
-		_ = json.Unmarshal(member(m.params, "uri"), &uri) // checked just now
+		_ = json.Unmarshal(m.params["uri"], &uri) // checked just now
 		return checkURI(uri, m.method, modern(m))
 	case sdk.MethodSubscriptionsListen:
 		var uris []string
-		if raw := member(member(m.params, "notifications"), "resourceSubscriptions"); raw != nil && json.Unmarshal(raw, &uris) != nil {
+		if raw := parseObject(m.params["notifications"])["resourceSubscriptions"]; raw != nil && json.Unmarshal(raw, &uris) != nil {
 			return rpcErrorf(sdk.INVALID_PARAMS, "resourceSubscriptions must be an array of URIs, not %s", describe(raw))
 		}
 		for _, uri := range uris {
@@ -137,13 +137,13 @@ func (s *Server) preflight(m message) *rpcError {
 // modern reports whether m is of the protocol's stateless era, which has other codes.
 func modern(m message) bool {
 	var version string
-	_ = json.Unmarshal(member(member(m.params, "_meta"), sdk.MetaKeyProtocolVersion), &version) // absent in the older era
+	_ = json.Unmarshal(parseObject(m.params["_meta"])[sdk.MetaKeyProtocolVersion], &version) // absent in the older era
 	return sdk.IsModernProtocol(version)
 }
 
 // checkName checks that a param of m is a string, and one of those known.
 func checkName(m message, param, what string, known []string) *rpcError {
-	raw := member(m.params, param)
+	raw := m.params[param]
 	var name string
 	switch {
 	case raw == nil:
@@ -157,12 +157,12 @@ func checkName(m message, param, what string, known []string) *rpcError {
 }
 
 func checkPromptArguments(m message) *rpcError {
-	raw := member(m.params, "arguments")
+	raw := m.params["arguments"]
 	if raw == nil || string(raw) == "null" {
 		return nil
 	}
 	var name string
-	_ = json.Unmarshal(member(m.params, "name"), &name) // checked above
+	_ = json.Unmarshal(m.params["name"], &name) // checked above
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
 		return rpcErrorf(sdk.INVALID_PARAMS, "arguments must be an object, not %s", describe(raw))
@@ -177,18 +177,6 @@ func checkPromptArguments(m message) *rpcError {
 		}
 	}
 	return nil
-}
-
-// member is one member of the object raw, nil if it has none.
-func member(raw json.RawMessage, name string) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	var all map[string]json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
-		return nil
-	}
-	return all[name]
 }
 
 // guarded runs a handler that answers with an error instead of a result, for resources,

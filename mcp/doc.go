@@ -6,7 +6,7 @@
 // of the small interfaces [Memories], [Memos] and [Versions], and their answers and
 // errors into results that a model can act on. The road of one request over stdio:
 //
-//	line.go      cuts stdin into lines, survives lines of any length
+//	stdio.go     reads lines (line.go), runs requests side by side, writes answers (writer.go)
 //	envelope.go  checks that a line is one JSON-RPC message
 //	identity.go  finds the caller in the request's _meta
 //	dispatch.go  hands it to the SDK, makes its errors helpful

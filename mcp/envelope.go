@@ -31,8 +31,20 @@ func rpcErrorf(code int, format string, a ...any) *rpcError {
 type message struct {
 	id     json.RawMessage // nil in a notification
 	method string          // empty in a response
-	params json.RawMessage // an object, or nil
+	params object          // nil if there are none
 	raw    json.RawMessage // the message, with nothing but the members of JSON-RPC
+}
+
+// object is a JSON object taken apart once, not at every look into it.
+type object map[string]json.RawMessage
+
+// parseObject takes raw apart; nil if it is no object.
+func parseObject(raw json.RawMessage) object {
+	var o object
+	if len(raw) == 0 || json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
 }
 
 // parseMessage checks that data is one JSON-RPC request, notification or response. The
@@ -44,8 +56,8 @@ func parseMessage(data []byte) (message, *rpcError) {
 		scan.feed(data)
 		return message{id: scan.id}, err
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil || members == nil {
+	members := parseObject(data)
+	if members == nil {
 		if data[0] == '[' {
 			return message{}, rpcErrorf(sdk.INVALID_REQUEST, "batches of requests are not supported; send each on its own line")
 		}
@@ -61,6 +73,9 @@ func checkJSON(data []byte) *rpcError {
 	case depth(data) > maxDepth:
 		return rpcErrorf(sdk.PARSE_ERROR, "the message is nested more than %d levels deep", maxDepth)
 	}
+	if json.Valid(data) {
+		return nil
+	}
 	var v json.RawMessage
 	if err := json.Unmarshal(data, &v); err != nil {
 		var syntax *json.SyntaxError
@@ -72,7 +87,7 @@ func checkJSON(data []byte) *rpcError {
 	return nil
 }
 
-func envelope(members map[string]json.RawMessage) (message, *rpcError) {
+func envelope(members object) (message, *rpcError) {
 	var m message
 	if id, ok := members["id"]; ok {
 		if !validID(id) {
@@ -94,23 +109,18 @@ func envelope(members map[string]json.RawMessage) (message, *rpcError) {
 		if params[0] != '{' {
 			return m, rpcErrorf(sdk.INVALID_PARAMS, "params must be an object, not %s", describe(params))
 		}
-		m.params = params
+		m.params = parseObject(params)
+	} else {
+		delete(members, "params")
 	}
 	// The SDK matches names without regard to case: it must see no members but these.
-	kept := map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`)}
-	for _, name := range []string{"id", "method", "result", "error"} {
+	raw := []byte(`{"jsonrpc":"2.0"`)
+	for _, name := range []string{"id", "method", "params", "result", "error"} {
 		if v := members[name]; v != nil {
-			kept[name] = v
+			raw = append(append(raw, `,"`+name+`":`...), v...)
 		}
 	}
-	if m.params != nil {
-		kept["params"] = m.params
-	}
-	raw, err := json.Marshal(kept)
-	if err != nil {
-		return m, rpcErrorf(sdk.PARSE_ERROR, "the message is not valid JSON: %v", err)
-	}
-	m.raw = raw
+	m.raw = append(raw, '}')
 	return m, nil
 }
 

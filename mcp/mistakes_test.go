@@ -77,6 +77,34 @@ func TestDuplicatesAndSimilar(t *testing.T) {
 	contains(t, text, "already known")
 }
 
+// What was changed in a text on its way in is said, in both forms of the answer.
+func TestNotices(t *testing.T) {
+	clean := func(s string) (string, []string, error) {
+		if out := strings.ReplaceAll(s, "sk-123", "[redacted]"); out != s {
+			return out, []string{"1 secret redacted"}, nil
+		}
+		return s, nil, nil
+	}
+	c := newHome(t, setup{clean: clean}).serve(t)
+	c.initialize()
+	id := ""
+	for _, call := range []func() (object, string){
+		func() (object, string) {
+			data, text := c.tool("write_memory", object{"content": "the key is sk-123"})
+			id = data["id"].(string)
+			return data, text
+		},
+		func() (object, string) { return c.tool("update_memory", object{"id": id, "content": "key: sk-123"}) },
+		func() (object, string) { return c.tool("update_memo", object{"content": "my key: sk-123"}) },
+	} {
+		data, text := call()
+		contains(t, text, "note: 1 secret redacted")
+		if n := data["notices"].([]any); len(n) != 1 {
+			t.Errorf("%v", data)
+		}
+	}
+}
+
 func TestMemoConflict(t *testing.T) {
 	c := newHome(t, setup{}).serve(t)
 	c.initialize()

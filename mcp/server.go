@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/mark3labs/mcp-go/mcp"
@@ -96,6 +97,7 @@ type Server struct {
 	sdk      *sdkserver.MCPServer
 	tools    []tool // those offered, by name
 	watch    *watcher
+	sessions atomic.Int64 // numbers them, so that their ids differ
 }
 
 // New builds a server. It fails on an unknown toolset, an invalid caller or a missing

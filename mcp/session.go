@@ -22,11 +22,9 @@ type session struct {
 	version      string
 }
 
-var sessions atomic.Int64 // numbers the sessions, so that their ids differ
-
-func newSession() *session {
+func (s *Server) newSession() *session {
 	return &session{
-		id:            "stdio-" + strconv.FormatInt(sessions.Add(1), 10),
+		id:            "stdio-" + strconv.FormatInt(s.sessions.Add(1), 10),
 		notifications: make(chan sdk.JSONRPCNotification, 256),
 	}
 }

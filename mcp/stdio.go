@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +21,9 @@ const (
 	pending = 64 << 20
 	// grace is how long calls may go on after stdin has ended: a client that closes its
 	// end without waiting still gets its answers, and is gone within two seconds.
-	grace = 1500 * time.Millisecond
-	// lastGrace is how long cancelled calls may take to return.
+	grace = 1300 * time.Millisecond
+	// lastGrace is how long cancelled calls may take to return, and then the last
+	// answers to be written.
 	lastGrace = 300 * time.Millisecond
 )
 
@@ -40,8 +40,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c.pump.Go(c.notify)
 
 	err := c.read(ctx, in)
-	c.shutdown()
-	if failed := c.out.failed(); failed != nil {
+	if failed := c.shutdown(); failed != nil {
 		return fmt.Errorf("serve stdio: write: %w", failed)
 	}
 	if err != nil {
@@ -76,13 +75,13 @@ var errClient = errors.New("cancelled by the client")
 
 func newConn(ctx context.Context, s *Server, out io.Writer) *conn {
 	c := &conn{
-		server: s, session: newSession(),
+		server: s, session: s.newSession(),
 		slots: semaphore.NewWeighted(running), bytes: semaphore.NewWeighted(pending),
 		closed: make(chan struct{}), inflight: map[string]context.CancelCauseFunc{},
 	}
 	c.calls, c.cancel = context.WithCancel(s.sdk.WithContext(context.WithoutCancel(ctx), c.session))
 	c.streams, c.stop = context.WithCancel(c.calls)
-	c.out = &lineWriter{w: out, broken: c.cancel}
+	c.out = newLineWriter(out, c.cancel)
 	return c
 }
 
@@ -195,7 +194,7 @@ func (c *conn) spawn(ctx context.Context, m message, limited bool) {
 
 func (c *conn) cancelCall(m message) {
 	c.mu.Lock()
-	cancel := c.inflight[string(member(m.params, "requestId"))]
+	cancel := c.inflight[string(m.params["requestId"])]
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel(errClient)
@@ -230,8 +229,9 @@ func (c *conn) notify() {
 	}
 }
 
-// shutdown ends streams at once, calls when their time is up, and the pump last.
-func (c *conn) shutdown() {
+// shutdown ends streams at once, calls when their time is up, and the output last. It
+// returns the error of an output that failed.
+func (c *conn) shutdown() error {
 	c.stop()
 	done := make(chan struct{})
 	go func() {
@@ -246,12 +246,9 @@ func (c *conn) shutdown() {
 	}
 	c.cancel()
 	close(c.closed)
-	pumped := make(chan struct{})
-	go func() {
-		c.pump.Wait()
-		close(pumped)
-	}()
-	waited(pumped, lastGrace) // a client that reads no more must not keep us
+	err := c.out.close(lastGrace) // a client that reads no more must not keep us
+	c.pump.Wait()
+	return err
 }
 
 func waited(done <-chan struct{}, d time.Duration) bool {
@@ -263,34 +260,4 @@ func waited(done <-chan struct{}, d time.Duration) bool {
 	case <-t.C:
 		return false
 	}
-}
-
-// lineWriter writes messages, each as one line in one piece.
-type lineWriter struct {
-	mu     sync.Mutex
-	w      io.Writer
-	err    error
-	broken func() // called when the first write fails
-}
-
-func (w *lineWriter) write(m any) {
-	data, err := json.Marshal(m)
-	if err != nil {
-		data = []byte(mustJSON(errorReply(nil, rpcErrorf(sdk.INTERNAL_ERROR, "%s", internalError))))
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return
-	}
-	if _, err := w.w.Write(append(data, '\n')); err != nil {
-		w.err = err
-		w.broken()
-	}
-}
-
-func (w *lineWriter) failed() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
 }

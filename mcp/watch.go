@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	sdkserver "github.com/mark3labs/mcp-go/server"
 
 	"reverie/internal/caller"
+	"reverie/vector"
 )
 
 // watcher tells subscribers that a resource has changed: at once when this server
@@ -40,6 +42,10 @@ type subscription struct {
 	ready   bool   // the client knows that it is subscribed
 	seen    string // the versions of the partitions at the last look
 	mark    string // what the resource was then
+}
+
+func (sub *subscription) key() subscriptionKey {
+	return subscriptionKey{sub.session.SessionID(), listenKey(sub.listen), sub.uri}
 }
 
 func newWatcher(s *Server) *watcher {
@@ -93,10 +99,10 @@ func (w *watcher) add(ctx context.Context, uri string, listen any) {
 	}
 	sub := &subscription{session: session, caller: c, uri: uri, listen: listen, ready: listen == nil}
 	sub.seen = w.versions(ctx, sub)
-	sub.mark = w.look(ctx, sub)
+	sub.mark, _ = w.look(ctx, sub)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.subs[subscriptionKey{session.SessionID(), listenKey(listen), uri}] = sub
+	w.subs[sub.key()] = sub
 	if w.stop == nil {
 		loop, stop := context.WithCancel(context.Background())
 		w.stop, w.done = stop, make(chan struct{})
@@ -185,9 +191,13 @@ func (w *watcher) check(ctx context.Context, sub *subscription) {
 	if seen == "" || seen == sub.seen {
 		return
 	}
-	mark := w.look(ctx, sub)
+	mark, err := w.look(ctx, sub)
+	if err != nil {
+		w.s.log.Debug("watch", "uri", sub.uri, "err", err)
+		return // the next look tries again
+	}
 	if mark != sub.mark && !w.tell(sub) {
-		return // the client is slow; the next look tries again
+		return // the client is slow: likewise
 	}
 	sub.seen, sub.mark = seen, mark
 }
@@ -219,22 +229,28 @@ func (sub *subscription) scopes() []caller.Scope {
 
 // look describes the resource so that a change of anything else in its partition is
 // not taken for a change of it.
-func (w *watcher) look(ctx context.Context, sub *subscription) string {
+func (w *watcher) look(ctx context.Context, sub *subscription) (string, error) {
 	r, _ := parseURI(sub.uri)
 	switch r.kind {
 	case uriMemo:
 		m, err := w.s.memos.Get(ctx, sub.caller)
-		return fmt.Sprint(m.Version, err)
+		return fmt.Sprint(m.Version), err
 	case uriMemory:
 		m, err := w.s.find(ctx, sub.caller, r.id)
-		return fmt.Sprint(m.UpdatedAt, m.State, m.Content, m.Tags, m.Importance, err)
+		if errors.Is(err, vector.ErrNotFound) {
+			return "", nil // not there is a state like others
+		}
+		return fmt.Sprint(m.UpdatedAt, m.State, m.Content, m.Tags, m.Importance), err
 	}
-	return w.versions(ctx, sub)
+	return w.versions(ctx, sub), nil
 }
 
-// tell sends one notification; false if the client's queue is full.
+// tell sends one notification, unless the client has unsubscribed since the look began;
+// false if its queue is full.
 func (w *watcher) tell(sub *subscription) bool {
-	if !sub.session.Initialized() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.subs[sub.key()] != sub || !sub.session.Initialized() {
 		return true
 	}
 	n := sdk.JSONRPCNotification{JSONRPC: sdk.JSONRPC_VERSION}
