@@ -155,18 +155,16 @@ func (c *mixedClient) sees(word, id string) bool {
 
 // round writes, then updates, supersedes or deletes, and looks after each step.
 func (c *mixedClient) round(n, i int) bool {
-	word := fmt.Sprintf("zq%dn%dx", n, i)
+	word, next := fmt.Sprintf("zq%dn%dx", n, i), fmt.Sprintf("wk%dn%dx", n, i)
 	w, ok := c.do("write_memory", map[string]any{"content": fact(n*1000+i) + " " + word})
 	if !ok || !c.sees(word, w.ID) {
 		return false
 	}
 	switch i % 3 {
 	case 0:
-		next := word + "updated"
 		_, ok = c.do("update_memory", map[string]any{"id": w.ID, "content": fact(n*1000+i) + " " + next})
 		ok = ok && c.sees(next, w.ID) && c.sees(word, "")
 	case 1:
-		next := word + "later"
 		var s demoWritten
 		s, ok = c.do("write_memory", map[string]any{"content": "Instead: " + next, "supersedes": w.ID})
 		ok = ok && c.sees(next, s.ID) && c.sees(word, "")
@@ -205,7 +203,7 @@ func TestKill(t *testing.T) {
 		for n := range 4 {
 			wg.Go(func() { acks.load(t.Context(), p, round, n) })
 		}
-		time.Sleep(time.Duration(rnd.IntN(120)) * time.Millisecond)
+		time.Sleep(time.Duration(rnd.IntN(200)) * time.Millisecond)
 		p.cmd.Process.Kill()
 		wg.Wait()
 		p.kill()
