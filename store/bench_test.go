@@ -128,9 +128,43 @@ func fill(tb testing.TB, path string, n int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_, err = raw.Exec(`INSERT INTO vectors (rid, space, emb) SELECT rid, 1, zeroblob(400) FROM memories;
-		INSERT INTO partitions (key, version, live) SELECT part, MAX(rev), COUNT(*) FROM memories GROUP BY part`)
+	_, err = raw.Exec(`INSERT INTO spaces (fingerprint, protocol, model, dim, state, created_at) VALUES ('f', 'test', 'm', 384, 'active', 1);
+		INSERT INTO vectors (rid, space, emb) SELECT rid, 1, zeroblob(400) FROM memories;
+		INSERT INTO partitions (key, version, live) SELECT part, MAX(rev), COUNT(*) FROM memories GROUP BY part;
+		INSERT INTO journal (part, version, at, kind, object, action, after) SELECT part, rev, 1, 'memory', id, 'create',
+			json_object('id', id, 'partition', part, 'state', state, 'scope', scope, 'content', content, 'importance', importance, 'source', source, 'seen', 1) FROM memories`)
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// BenchmarkCheck and BenchmarkSalvage are what `reverie doctor` waits for.
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "b.db")
+			fill(b, path, n)
+			for b.Loop() {
+				if r, err := store.Check(b.Context(), path); err != nil || len(r.Problems) != 0 {
+					b.Fatal(r.Problems, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkSalvage(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "b.db")
+	fill(b, path, 10_000)
+	image := contents(b, path)
+	clear(image[:pageSize])
+	for b.Loop() {
+		if err := os.WriteFile(path, image, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		r, err := store.Salvage(b.Context(), path)
+		if err != nil || r.Read["memories"]+r.Rebuilt["memories"] != 10_000 {
+			b.Fatalf("%+v, %v", r, err)
+		}
 	}
 }
