@@ -50,7 +50,7 @@ func (p *Partition) place(c *conversation, slot uint32) int {
 	return i
 }
 
-// labels are the different names at the head of memories ("Anna: ..."), or of
+// labels are the different names at the head of memories ("Anna: ..."), else of
 // those who said them, as sets of terms. Label 0 is none.
 type labels struct {
 	ids  map[string]uint32
@@ -69,24 +69,20 @@ func newLabels() labels { return labels{ids: make(map[string]uint32), all: make(
 // maxLabel is the length in bytes of a head that can still be a name.
 const maxLabel = 40
 
-// labelOf is who a memory is marked as said by, or the text before its first
-// colon if that looks like a name: short, at most three words, no other punctuation.
+// labelOf is the text before the first colon if that looks like a name (short,
+// at most three words, no other punctuation), else who said it.
 func labelOf(saidBy, text string) string {
-	if saidBy != "" {
-		return saidBy
-	}
 	head := text[:min(len(text), maxLabel)]
 	i := strings.IndexAny(head, ":：\n")
 	if i <= 0 || head[i] == '\n' {
-		return ""
+		return saidBy
 	}
-	after := text[i+1:]
-	if head[i] == ':' && !strings.HasPrefix(after, " ") { // 12:30, http://
-		return ""
+	if head[i] == ':' && !strings.HasPrefix(text[i+1:], " ") { // 12:30, http://
+		return saidBy
 	}
 	head = head[:i]
 	if strings.ContainsAny(head, ".,;!?()\"[]{}，。；！？、") || strings.Count(head, " ") > 2 {
-		return ""
+		return saidBy
 	}
 	return head
 }

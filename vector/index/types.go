@@ -19,7 +19,8 @@ type Meta struct {
 // Doc is a memory as it enters a partition.
 type Doc struct {
 	Meta
-	// SaidBy names who said it, if known apart from the text.
+	// SaidBy names who said it, in case the text does not begin with a name
+	// and a colon. Queries that name the speaker favour the memory.
 	SaidBy string
 	// Text is analysed and not kept.
 	Text string
