@@ -22,7 +22,7 @@ type queryTerm struct {
 	text   []byte // spelling of a word or gloss
 }
 
-// terms cuts a query into its different terms in the order they appear.
+// readQuery cuts a query into its different terms in the order they appear.
 func (s *search) readQuery(p *Partition, text string) {
 	s.terms = s.terms[:0]
 	clear(s.termAt)

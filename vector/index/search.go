@@ -9,7 +9,9 @@ const MaxHits = 50
 // best k of them, at most [MaxHits]. Equal scores come newest first, then by
 // the higher RID. keep must not call back into the partition; what it drops
 // has no influence on the scores of the rest, except that the rarity of words
-// and the average length are those of the whole partition.
+// and the average length are those of the whole partition. Nothing is held back
+// for being far off: a query unrelated to everything finds k memories, with low
+// scores and confidence [Low].
 //
 // A query without any term and without a vector (empty, or punctuation alone)
 // asks for nothing in particular: the newest memories come, with score 0 and
