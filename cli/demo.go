@@ -244,8 +244,8 @@ func (g *guide) remember() error {
 func (g *guide) recall() error {
 	g.title("Recall: by meaning and by words, across languages, no service and no key")
 	for _, q := range [][2]string{
-		{"Is there anything she must not eat?", "peanuts"},
-		{"Where does Ann live now?", "Lisbon"},
+		{"What should I not cook for Ann?", "peanuts"},
+		{"她对什么过敏？", "peanuts"},
 		{"安的宠物叫什么名字？", "小米"},
 		{"What is the name of her cat?", "小米"},
 		{"她哪天学乐器？", "吉他"},

@@ -117,7 +117,7 @@ func (s *Service) refresh(ctx context.Context, part string, p *partition) error 
 		if p.version < 0 {
 			where += " AND m.state = 'live'" // the first load has nothing to take out
 		}
-		rows, err := g.Raw(`SELECT m.rid, m.state, m.content, m.tags, m.importance, m.private, m.conversation, m.created_at, m.event_time, v.emb
+		rows, err := g.Raw(`SELECT m.rid, m.state, m.content, m.tags, m.importance, m.private, m.said_by, m.conversation, m.created_at, m.event_time, v.emb
 			FROM memories m LEFT JOIN vectors v ON v.rid = m.rid AND v.space = ? WHERE `+where, s.space, part, p.version).Rows()
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (s *Service) take(rows *sql.Rows, ix *index.Partition) error {
 	var tags string
 	var imp Importance
 	var emb []byte
-	if err := rows.Scan(&d.RID, &state, &d.Text, &tags, &imp, &d.Private, &d.Conversation, &d.Created, &d.Event, &emb); err != nil {
+	if err := rows.Scan(&d.RID, &state, &d.Text, &tags, &imp, &d.Private, &d.SaidBy, &d.Conversation, &d.Created, &d.Event, &emb); err != nil {
 		return err
 	}
 	if state != Live {
