@@ -109,6 +109,7 @@ type setup struct {
 	limit    int
 	deny     bool
 	clean    func(string) (string, []string, error)
+	embedder vector.Embedder // default words
 	options  mcp.Options
 	memories mcp.Memories // in place of the real ones
 	memos    mcp.Memos
@@ -123,7 +124,10 @@ func newHome(t testing.TB, o setup) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := vector.New(t.Context(), db, words{}, vector.Options{Limit: o.limit, DenyGroups: o.deny, Clean: o.clean})
+	if o.embedder == nil {
+		o.embedder = words{}
+	}
+	v, err := vector.New(t.Context(), db, o.embedder, vector.Options{Limit: o.limit, DenyGroups: o.deny, Clean: o.clean})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ func (s *Server) ToolsMarkdown(lang string) string {
 			args = append(args, name+"`")
 		}
 		set := string(t.toolset)
-		if t.toolset == ToolsetMemory || t.toolset == ToolsetMemo {
+		if slices.Contains(DefaultToolsets(), set) {
 			set = "**" + set + "**"
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", set, t.name, strings.Join(args, ", "), strings.ReplaceAll(what, "|", `\|`))

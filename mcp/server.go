@@ -64,7 +64,7 @@ const (
 )
 
 // DefaultToolsets are offered when Options names none: what an agent needs every day.
-var DefaultToolsets = []string{string(ToolsetMemory), string(ToolsetMemo)}
+func DefaultToolsets() []string { return []string{string(ToolsetMemory), string(ToolsetMemo)} }
 
 // Options of [New]. Caller and Fence are required.
 type Options struct {
@@ -137,7 +137,7 @@ func New(memories Memories, memos Memos, o Options) (*Server, error) {
 func (s *Server) choose() error {
 	wanted := s.o.Toolsets
 	if len(wanted) == 0 {
-		wanted = DefaultToolsets
+		wanted = DefaultToolsets()
 	}
 	all := s.allTools()
 	known := []string{"all"}

@@ -3,7 +3,30 @@ package mcp_test
 import (
 	"strings"
 	"testing"
+
+	"reverie/embedding"
 )
+
+// With the model that ships: by meaning, and over languages as far as it knows them.
+func TestBuiltInEmbedder(t *testing.T) {
+	c := newHome(t, setup{embedder: embedding.NewBuiltin(embedding.BuiltinOptions{})}).serve(t)
+	c.initialize()
+	for _, fact := range []string{
+		"Anna works as a nurse at the children's hospital", "Bob repairs old motorcycles on weekends",
+		"The summer holiday goes to Lisbon in August", "张三每周二晚上下围棋", "李四对花生过敏，不能吃花生酱",
+	} {
+		c.write(fact)
+	}
+	for query, want := range map[string]string{
+		"what is Anna's job": "nurse", "who fixes bikes": "motorcycles", "travel plans": "Lisbon",
+		"张三的爱好是什么": "围棋", "谁不能吃坚果酱": "李四",
+	} {
+		data, text := c.tool("read_memory", object{"query": query, "top_k": 1})
+		if items := data["items"].([]any); len(items) != 1 || !strings.Contains(items[0].(object)["content"].(string), want) {
+			t.Errorf("%q found %s", query, text)
+		}
+	}
+}
 
 func TestRoundTrip(t *testing.T) {
 	c := newHome(t, setup{}).serve(t)

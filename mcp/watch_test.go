@@ -118,7 +118,7 @@ func TestListen(t *testing.T) {
 	}
 	for i, text := range []string{"one", "two"} {
 		c.tool("update_memo", object{"content": text}, modern)
-		n := object{}
+		var n object
 		if len(c.notifications) > 0 {
 			n, c.notifications = c.notifications[0], nil
 		} else {
