@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/glebarez/sqlite"
@@ -139,7 +140,8 @@ func checkFile(ctx context.Context, db *sql.DB, r *Report) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case len(found) > 0:
-		r.problem("%d damaged places in the file, the first: %s", len(found), found[0])
+		first := strings.Join(strings.Fields(strings.TrimPrefix(found[0], "*** in database main ***")), " ")
+		r.problem("%d damaged places in the file, the first: %s", len(found), first)
 	case err != nil:
 		r.problem("the file cannot be read: %v", err)
 	}

@@ -20,6 +20,7 @@ type pageFile struct {
 	inLog   map[uint32]int64 // where the log has a newer version of a page
 	header  bool             // page 1 is that of a SQLite database
 	unused  map[uint32]bool  // pages on the free list, which hold rows of the past
+	budget  int64            // bytes of overflow pages that the records of the page at hand may still have
 }
 
 const (

@@ -51,6 +51,8 @@ func (s *salvage) rebuild(ctx context.Context) error {
 	defer tx.Rollback()
 	b := &rebuilder{ctx: ctx, tx: tx, now: time.Now().UTC(), made: map[string]int{}}
 	steps := []func() error{
+		// First, lest a memory made anew gets the number, and so the vector, of a lost one.
+		func() error { return b.run("DELETE FROM vectors WHERE rid NOT IN (SELECT rid FROM memories)") },
 		func() error { return b.memories() },
 		func() error { return b.doubtful(s) },
 		func() error { return b.memos() },
@@ -74,8 +76,10 @@ func (s *salvage) rebuild(ctx context.Context) error {
 // derived are the statements that bring in line what follows from the rows.
 var derived = []string{
 	// A content is live once in a partition; the newest of several stays live.
+	`CREATE INDEX memories_twins ON memories (part, hash)`,
 	`UPDATE memories SET state = 'superseded', superseded_by = (SELECT n.id FROM memories n WHERE n.part = memories.part AND n.hash = memories.hash AND n.state = 'live' ORDER BY n.rev DESC, n.rid DESC LIMIT 1)
 		WHERE state = 'live' AND EXISTS (SELECT 1 FROM memories n WHERE n.part = memories.part AND n.hash = memories.hash AND n.state = 'live' AND (n.rev, n.rid) > (memories.rev, memories.rid))`,
+	`DROP INDEX memories_twins`,
 	`CREATE UNIQUE INDEX memories_content ON memories (part, hash) WHERE state = 'live'`,
 	`DELETE FROM vectors WHERE emb = x'' OR rid NOT IN (SELECT rid FROM memories) OR space NOT IN (SELECT id FROM spaces)`,
 	`DELETE FROM pending`,
@@ -93,6 +97,12 @@ type rebuilder struct {
 	tx   *sql.Tx
 	now  time.Time
 	made map[string]int
+}
+
+func (b *rebuilder) count(table string, res sql.Result) {
+	if n, err := res.RowsAffected(); err == nil && n > 0 {
+		b.made[table] += int(n)
+	}
 }
 
 func (b *rebuilder) run(statements ...string) error {
@@ -182,16 +192,25 @@ func (b *rebuilder) memory(part string, rev int64, m memoryState) error {
 	if err != nil {
 		return err
 	}
+	// Two plain statements: SQLite makes a savepoint for an upsert or RETURNING, which
+	// here costs twenty times the change itself.
 	var rid int64
-	err = b.tx.QueryRowContext(b.ctx, `INSERT INTO memories (id, part, rev, state, scope, content, hash, tags, importance, private, said_by, source, conversation,
-			created_at, updated_at, event_time, superseded_by, archived_at, deleted_at, used_at, seen)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, state = excluded.state, content = excluded.content, hash = excluded.hash, tags = excluded.tags,
-			importance = excluded.importance, private = excluded.private, updated_at = excluded.updated_at, superseded_by = excluded.superseded_by,
-			archived_at = excluded.archived_at, deleted_at = excluded.deleted_at, used_at = MAX(memories.used_at, excluded.used_at), seen = excluded.seen
-		RETURNING rid`,
-		m.ID, part, rev, m.State, m.Scope, m.Content, contentHash(m.Content), string(tags), m.Importance, m.Private, m.SaidBy, m.Source, m.Conversation,
-		micro(m.CreatedAt), micro(m.UpdatedAt), micro(m.EventTime), m.SupersededBy, micro(m.ArchivedAt), micro(m.DeletedAt), micro(m.LastUsedAt), max(m.Seen, 1)).Scan(&rid)
+	err = b.tx.QueryRowContext(b.ctx, "SELECT rid FROM memories WHERE id = ?", m.ID).Scan(&rid)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = b.tx.ExecContext(b.ctx, `INSERT INTO memories (id, part, rev, state, scope, content, hash, tags, importance, private, said_by, source, conversation,
+				created_at, updated_at, event_time, superseded_by, archived_at, deleted_at, used_at, seen)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			m.ID, part, rev, m.State, m.Scope, m.Content, contentHash(m.Content), string(tags), m.Importance, m.Private, m.SaidBy, m.Source, m.Conversation,
+			micro(m.CreatedAt), micro(m.UpdatedAt), micro(m.EventTime), m.SupersededBy, micro(m.ArchivedAt), micro(m.DeletedAt), micro(m.LastUsedAt), max(m.Seen, 1))
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	_, err = b.tx.ExecContext(b.ctx, `UPDATE memories SET rev = ?, state = ?, content = ?, hash = ?, tags = ?, importance = ?, private = ?, updated_at = ?,
+		superseded_by = ?, archived_at = ?, deleted_at = ?, used_at = MAX(used_at, ?), seen = ? WHERE rid = ?`,
+		rev, m.State, m.Content, contentHash(m.Content), string(tags), m.Importance, m.Private, micro(m.UpdatedAt),
+		m.SupersededBy, micro(m.ArchivedAt), micro(m.DeletedAt), micro(m.LastUsedAt), max(m.Seen, 1), rid)
 	if err != nil {
 		return err
 	}
@@ -252,9 +271,7 @@ func (b *rebuilder) memos() error {
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err == nil {
-			b.made["memos"] += int(n)
-		}
+		b.count("memos", res)
 	}
 	return nil
 }
@@ -289,9 +306,7 @@ func (b *rebuilder) journal(lastSeq int64) error {
 		if err != nil {
 			return fmt.Errorf("rebuild journal: %w", err)
 		}
-		if n, err := res.RowsAffected(); err == nil {
-			b.made["journal"] += int(n)
-		}
+		b.count("journal", res)
 	}
 	// The entry is of a version of its own, and so is the row that it describes.
 	return b.run(`UPDATE memories SET rev = (SELECT version FROM partitions WHERE key = part) WHERE EXISTS (SELECT 1 FROM journal j

@@ -38,6 +38,8 @@ func (p *pageFile) records(n uint32, yield func(leaf byte, rowid int64, values [
 	if h+8+2*cells > len(b) {
 		return 1, nil
 	}
+	// All records of a page together are no longer than the file; noise may say so.
+	p.budget = int64(p.pages) * int64(p.size)
 	for i := range cells {
 		at := int(binary.BigEndian.Uint16(b[h+8+2*i:]))
 		rowid, values, err := p.cell(b, at, leaf)
@@ -92,7 +94,15 @@ func (p *pageFile) cell(b []byte, at int, leaf byte) (rowid int64, values []any,
 }
 
 func (p *pageFile) overflow(payload []byte, total int, next uint32) ([]byte, error) {
+	if p.budget -= int64(total); p.budget < 0 {
+		return nil, errRecord
+	}
+	seen := map[uint32]bool{}
 	for len(payload) < total {
+		if seen[next] {
+			return nil, errRecord
+		}
+		seen[next] = true
 		b, err := p.page(next)
 		if err != nil {
 			return nil, err

@@ -655,6 +655,9 @@ func TestSalvagedIsSearchable(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	db = open(t, path, store.Options{})
+	if n := count(t, db, "SELECT COUNT(*) FROM vectors"); n != 15 {
+		t.Errorf("%d vectors, want the 15 of the rows that were left: a vector of a lost row is another memory's", n)
+	}
 	s, memos := services(t, db)
 	defer s.Close()
 	for u := range users {
