@@ -33,6 +33,17 @@ func (s *Server) line(m vector.Memory) string {
 	return b.String()
 }
 
+// fenced marks recalled text as data.
+func (s *Server) fenced(kind, body string) string {
+	return s.o.Fence.Wrap(kind, strings.TrimSuffix(body, "\n"))
+}
+
+// indented sets a text off from the line that names it, so that no line of it can pass
+// for one.
+func indented(content string) string {
+	return "  " + strings.ReplaceAll(content, "\n", "\n  ") + "\n"
+}
+
 // budget counts what an answer may still hold.
 type budget struct{ left int }
 

@@ -131,5 +131,5 @@ func (s *Server) commandDelete(ctx context.Context, c caller.Caller, scope calle
 		return "", err
 	}
 	s.watch.poke()
-	return "Moved to the trash:\n" + s.o.Fence.Wrap("memories", s.line(m)+": "+preview(m.Content)+"\n"), nil
+	return "Moved to the trash:\n" + s.fenced("memories", s.line(m)+": "+preview(m.Content)+"\n"), nil
 }

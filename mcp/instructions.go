@@ -45,5 +45,5 @@ func (s *Server) memoBlock(ctx context.Context) string {
 	if m.Content == "" {
 		return ""
 	}
-	return s.o.Fence.Wrap("memo", m.Content)
+	return s.fenced("memo", m.Content)
 }

@@ -38,7 +38,7 @@ func (s *Server) problem(name string, err error) string {
 		return fmt.Sprintf("%v; nothing was changed; shorten it by %d characters, keep details with write_memory, and call %s again", long, long.Chars-long.Limit, name)
 	case errors.As(err, &conflict):
 		return fmt.Sprintf("%v; nothing was changed; merge your change into the current text and call %s again with expected_version %d\n%s",
-			conflict, name, conflict.Current.Version, s.o.Fence.Wrap("memo", conflict.Current.Content))
+			conflict, name, conflict.Current.Version, s.fenced("memo", conflict.Current.Content))
 	case errors.Is(err, vector.ErrNotFound):
 		return plain(err, vector.ErrNotFound) + "; call read_memory or list_memory to find the id"
 	case errors.Is(err, vector.ErrAmbiguous):
@@ -85,5 +85,5 @@ func (s *Server) fullPartition(name string, full *vector.LimitError) string {
 		body.WriteString(s.line(m) + ": " + preview(m.Content) + "\n")
 	}
 	return fmt.Sprintf("%v; nothing was stored; merge some of these with update_memory or drop them with delete_memory, then call %s again:\n%s",
-		full, name, s.o.Fence.Wrap("memories", body.String()))
+		full, name, s.fenced("memories", body.String()))
 }

@@ -118,7 +118,7 @@ func (s *Server) contextPrompt(ctx context.Context, c caller.Caller, args map[st
 	}
 	first := "The memo is empty."
 	if m.Content != "" {
-		first = fmt.Sprintf("Memo of the %s, background for what follows:\n%s", c.MemoScope(), s.o.Fence.Wrap("memo", m.Content))
+		first = fmt.Sprintf("Memo of the %s, background for what follows:\n%s", c.MemoScope(), s.fenced("memo", m.Content))
 	}
 	out := []string{first}
 	if query := args["query"]; query != "" {

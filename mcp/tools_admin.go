@@ -70,7 +70,7 @@ func (s *Server) changes(id string, entries []journal.Entry) answer {
 	}
 	text := fmt.Sprintf("%s of %s, newest first", counted(len(entries), "change", "changes"), id)
 	if len(data.Items) > 0 {
-		text += "\n" + s.o.Fence.Wrap("history", body.String())
+		text += "\n" + s.fenced("history", body.String())
 	}
 	if data.LeftOut > 0 {
 		text += fmt.Sprintf("\n%s left out to keep the answer short; see them with: reverie memory history %s", counted(data.LeftOut, "older change was", "older changes were"), id)
@@ -105,7 +105,7 @@ func (s *Server) restore() tool {
 				return answer{}, err
 			}
 			text := "restored " + s.line(m)
-			return answer{moved{"success", m.ID, m.Scope, m.State, text}, "restored\n" + s.o.Fence.Wrap("memories", s.line(m)+": "+preview(m.Content)+"\n")}, nil
+			return answer{moved{"success", m.ID, m.Scope, m.State, text}, "restored\n" + s.fenced("memories", s.line(m)+": "+preview(m.Content)+"\n")}, nil
 		},
 	}
 }

@@ -46,7 +46,7 @@ func (s *Server) readMemo() tool {
 			if m.Content == "" {
 				text += ": empty; update_memo fills it"
 			} else {
-				text += "\n" + s.o.Fence.Wrap("memo", m.Content)
+				text += "\n" + s.fenced("memo", m.Content)
 			}
 			return answer{data, text}, nil
 		},

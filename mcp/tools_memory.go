@@ -100,7 +100,7 @@ func (s *Server) written(verb string, w vector.Written, updated bool) answer {
 			data.Similar[i].Content = preview(near.Content)
 			body.WriteString(near.ID + ": " + preview(near.Content) + "\n")
 		}
-		text += "\nsimilar memories stand beside it; merge with update_memory or drop one with delete_memory if they say the same:\n" + s.o.Fence.Wrap("memories", body.String())
+		text += "\nsimilar memories stand beside it; merge with update_memory or drop one with delete_memory if they say the same:\n" + s.fenced("memories", body.String())
 	}
 	return answer{data, noted(text, w.Notices)}
 }
@@ -182,7 +182,7 @@ func (s *Server) searched(r vector.Result, notices []string) answer {
 			ID: h.ID, Content: h.Content, Tags: tagsOf(h.Memory), Importance: h.Importance, Scope: h.Scope,
 			CreatedAt: s.time(h.CreatedAt), UpdatedAt: s.time(h.UpdatedAt), Distance: h.Distance, Score: h.Score, Match: h.Match,
 		}
-		entry := s.line(h.Memory) + "\n" + h.Content + "\n"
+		entry := s.line(h.Memory) + "\n" + indented(h.Content)
 		if !left.take(entry, item) {
 			data.LeftOut = len(r.Hits) - i
 			data.Notices = append(data.Notices, fmt.Sprintf("%s left out to keep the answer short; call read_memory with top_k %d, or a narrower query, or read memory://memories/{id}",
@@ -203,7 +203,7 @@ func (s *Server) searched(r vector.Result, notices []string) answer {
 		if r.Confidence == "low" {
 			text += ": probably none of these answers the query"
 		}
-		text += "\n" + s.o.Fence.Wrap("memories", body.String())
+		text += "\n" + s.fenced("memories", body.String())
 	}
 	if r.Degraded != "" {
 		text += "\ndegraded: " + r.Degraded

@@ -164,7 +164,7 @@ func (s *Server) pageText(data page, body, next string) string {
 		}
 		return fmt.Sprintf("no more of the %s", counted(data.Total, "memory", "memories"))
 	}
-	text := fmt.Sprintf("%d of %s, newest first\n%s", len(data.Items), counted(data.Total, "memory", "memories"), s.o.Fence.Wrap("memories", body))
+	text := fmt.Sprintf("%d of %s, newest first\n%s", len(data.Items), counted(data.Total, "memory", "memories"), s.fenced("memories", body))
 	if data.Cursor != "" {
 		text += "\nmore: " + next
 	}
