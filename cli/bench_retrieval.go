@@ -21,6 +21,7 @@ type benchRetrievalCmd struct {
 	Dir        string   `arg:"" help:"Folder with *_corpus.jsonl and *_queries.jsonl files." type:"existingdir"`
 	Only       []string `help:"Only sets whose name contains this; repeat for several." placeholder:"NAME"`
 	Categories bool     `help:"Print each category of a set, too."`
+	Words      bool     `help:"Search by words only, for comparison."`
 }
 
 func (*benchRetrievalCmd) Help() string {
@@ -63,6 +64,11 @@ func (b *benchRetrievalCmd) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer r.close()
+	if b.Words {
+		if err := r.forgetMeaning(ctx); err != nil {
+			return err
+		}
+	}
 	var rows []scoresJSON
 	if !e.json {
 		e.printf("| set | queries | any@1 | any@3 | any@5 | any@10 | all@5 | recall@10 | MRR | tokens | p50 ms | p95 ms |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
@@ -129,6 +135,16 @@ func newPoolRunner(ctx context.Context, e *env) (*poolRunner, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// forgetMeaning goes on without an embedder.
+func (r *poolRunner) forgetMeaning(ctx context.Context) error {
+	if err := r.app.memories.Close(); err != nil {
+		return err
+	}
+	var err error
+	r.app.memories, err = vector.New(ctx, r.app.db, nil, vector.Options{Limit: r.app.cfg.PerSessionMemoryLimit, Source: "bench"})
+	return err
 }
 
 func openQuiet(ctx context.Context, e *env, cfg *config.Config) (*app, error) {

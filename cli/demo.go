@@ -411,9 +411,7 @@ func (g *guide) crash() error {
 		}
 	}
 	g.say("  a second server on the same home saw the first one's deletion at once")
-	if fi, err := os.Stat(filepath.Join(g.home, "reverie.db")); err == nil {
-		g.say("  everything is in one SQLite file of %d KB", fi.Size()/1024)
-	}
+	g.say("  everything is in one SQLite database of %d KB", databaseBytes(filepath.Join(g.home, databaseName))/1024)
 	return nil
 }
 

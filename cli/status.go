@@ -31,11 +31,7 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 		r := statusReport{
 			Version: version(), Home: e.cfg.Home, Database: a.db.Path(), Caller: c, Toolsets: e.cfg.Toolsets.Enabled,
 			Embedder: a.embedder.Space().Protocol + " " + a.embedder.Space().Model,
-		}
-		for _, suffix := range []string{"", "-wal"} {
-			if fi, err := os.Stat(a.db.Path() + suffix); err == nil {
-				r.Bytes += fi.Size()
-			}
+			Bytes:    databaseBytes(a.db.Path()),
 		}
 		var err error
 		if r.Totals, err = a.memories.Totals(ctx); err != nil {
@@ -75,4 +71,14 @@ func (e *env) printStatus(r statusReport) {
 			st.ByState[vector.Archived], st.ByState[vector.Superseded], st.ByState[vector.Deleted])
 	}
 	e.printf("memo       %d of %d characters, version %d\n", r.Memo.Chars, r.Memo.Limit, r.Memo.Version)
+}
+
+// databaseBytes is the size of a database with its write-ahead log.
+func databaseBytes(path string) (n int64) {
+	for _, suffix := range []string{"", "-wal"} {
+		if fi, err := os.Stat(path + suffix); err == nil {
+			n += fi.Size()
+		}
+	}
+	return n
 }
