@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"reverie/internal/caller"
 	"reverie/mcp"
@@ -53,6 +54,7 @@ func (a *app) server(c caller.Caller) (*mcp.Server, error) {
 		Fence:    a.fence,
 		Versions: a.db,
 		Status:   a.callerStatus,
+		Location: time.Local, // of the machine, which over stdio is the user's
 		Logger:   a.log,
 	})
 }
