@@ -11,13 +11,14 @@ import (
 	"reverie/internal/caller"
 	"reverie/internal/fence"
 	"reverie/mcp"
+	"reverie/memo"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the READMEs")
 
 // The tables of tools and keys in both READMEs are made from the code.
 func TestReadmeIsCurrent(t *testing.T) {
-	server, err := mcp.New(nil, nil, mcp.Options{
+	server, err := mcp.New(nil, memo.New(nil, memo.Options{}), mcp.Options{
 		Caller: caller.Caller{User: "local", Platform: caller.DefaultPlatform}, Fence: fence.New([]byte("x")), Toolsets: []string{"all"},
 	})
 	if err != nil {
