@@ -16,9 +16,8 @@ func (d *Dict) Simplify(s string) string {
 		b := make([]byte, 0, len(s))
 		b = append(b, s[:i]...)
 		for _, r := range s[i:] {
-			size := utf8.RuneLen(r)
 			if r == utf8.RuneError { // perhaps an invalid byte: keep what stands there
-				_, size = utf8.DecodeRuneInString(s[len(b):])
+				_, size := utf8.DecodeRuneInString(s[len(b):])
 				b = append(b, s[len(b):len(b)+size]...)
 				continue
 			}

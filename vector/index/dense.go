@@ -109,9 +109,3 @@ func (v *vectors) bytes() int {
 	}
 	return n
 }
-
-// cosine compares v with one row; their dimensions are equal.
-func (v *vectors) cosine(x Vec, row uint32) float64 {
-	norm := 1 / math.Sqrt(float64(simd.DotInt8(x.Q, x.Q)))
-	return float64(simd.DotInt8(x.Q, v.row(row))) * norm * float64(v.norms[row])
-}
