@@ -101,12 +101,15 @@ func TestDiskFull(t *testing.T) {
 	// A home on a disk that is full from the start.
 	db.Close()
 	os.WriteFile(ballast, make([]byte, 4<<20), 0o600)
-	_, err := store.Open(t.Context(), filepath.Join(dir, "new.db"), store.Options{})
-	wants(t, err, store.ErrFull, "free space")
+	for _, name := range []string{"new.db", "reverie.db"} { // even opening needs a little room
+		_, err := store.Open(t.Context(), filepath.Join(dir, name), store.Options{})
+		wants(t, err, store.ErrFull, "free space")
+	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
 	works(t, open(t, filepath.Join(dir, "new.db"), store.Options{}))
+	works(t, open(t, path, store.Options{}))
 }
 
 func TestReadOnly(t *testing.T) {

@@ -38,13 +38,23 @@ const (
 	codeNotADB     = 26
 )
 
+// codeShmSize is an extended code of codeIOErr: there was no room for the file by which
+// processes share the log's index.
+const codeShmSize = 4874
+
 // code returns the primary result code of an engine error, 0 for any other error.
-func code(err error) int {
+func code(err error) int { return extendedCode(err) & 0xff }
+
+func extendedCode(err error) int {
 	var coded interface{ Code() int }
 	if !errors.As(err, &coded) {
 		return 0
 	}
-	return coded.Code() & 0xff
+	return coded.Code()
+}
+
+func full(path string, err error) error {
+	return fmt.Errorf("%w: nothing was stored; free space on the disk of %s, then call again (%w)", ErrFull, path, err)
 }
 
 // classify puts a known condition before an engine error; others pass unchanged.
@@ -56,7 +66,7 @@ func (d *DB) classify(err error) error {
 	}
 	switch code(err) {
 	case codeFull:
-		return fmt.Errorf("%w: nothing was stored; free space on the disk of %s, then call again (%w)", ErrFull, d.path, err)
+		return full(d.path, err)
 	case codeReadOnly, codePerm:
 		return fmt.Errorf("%w: nothing was stored; make %s and its folder writable, or choose another home with --home DIR (%w)", ErrReadOnly, d.path, err)
 	case codeCantOpen:
@@ -64,6 +74,9 @@ func (d *DB) classify(err error) error {
 	case codeCorrupt, codeNotADB:
 		return fmt.Errorf("%w: part of %s cannot be read; stop all servers of this home and run: reverie doctor --repair (%w)", ErrDamaged, d.path, err)
 	case codeIOErr:
+		if extendedCode(err) == codeShmSize {
+			return full(d.path, err)
+		}
 		return fmt.Errorf("%w: the disk under %s returned an error; check the disk, then run: reverie doctor (%w)", ErrDamaged, d.path, err)
 	case codeBusy, codeLocked:
 		return fmt.Errorf("%w: another process is writing to %s; nothing was stored, call again (%w)", ErrBusy, d.path, err)

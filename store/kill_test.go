@@ -25,7 +25,7 @@ func TestKill(t *testing.T) {
 	total := 0
 	for round := range rounds {
 		part := fmt.Sprintf("r%d", round)
-		acked := killed(t, path, part)
+		acked := killed(t, path, part, round%2 == 1)
 		total += acked
 		if bystander == nil || round%10 == 5 { // half of the rounds end with no process left: recovery from the log
 			bystander = open(t, path, store.Options{})
@@ -59,9 +59,9 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d acknowledged writes", rounds, total)
 }
 
-// killed starts a writer, kills it at a random moment, and returns how many writes it
-// acknowledged.
-func killed(t *testing.T, path, part string) int {
+// killed starts a writer, kills it at a random moment, of its start or of its writing,
+// and returns how many writes it acknowledged.
+func killed(t *testing.T, path, part string, atStart bool) int {
 	t.Helper()
 	cmd := child(t, "acks", path, part)
 	cmd.Stderr = os.Stderr
@@ -72,10 +72,17 @@ func killed(t *testing.T, path, part string) int {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(time.Duration(rand.IntN(120))*time.Millisecond, func() { cmd.Process.Kill() })
+	moment := time.Duration(rand.IntN(100_000)) * time.Microsecond
+	kill := time.AfterFunc(moment, func() { cmd.Process.Kill() })
+	if !atStart {
+		kill.Reset(time.Minute)
+	}
 	defer kill.Stop()
 	acked := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); acked++ {
+		if acked == 0 && !atStart {
+			kill.Reset(moment)
+		}
 		if lines.Text() != ackOf(part, acked+1) {
 			t.Fatalf("the child said %q after %d writes", lines.Text(), acked)
 		}
