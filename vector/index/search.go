@@ -56,7 +56,8 @@ type search struct {
 	gramDF      []uint32
 	gramIDF     []float64
 	gramSeen    []bool
-	gramMass    float64 // idf of all grams of the query
+	gramMass    float64   // idf of all grams of the query
+	idfOf       []float64 // by document frequency, 0 where not computed yet
 	gramTable   gramTable
 	users       []gramUser
 	buf         []uint32

@@ -26,6 +26,7 @@ func (p *Partition) Similar(vecs []Vec, text string, keep func(*Meta) bool, k in
 	s.filterDocs(p, keep)
 	s.readQuery(p, text)
 	mass := s.shareWords(p)
+	s.idfOf = resize(s.idfOf, len(p.byRID)+1)
 	s.bestCosines(p, vecs)
 
 	var hits []Hit
@@ -102,10 +103,15 @@ func (s *search) overlap(p *Partition, slot uint32, mass float64) (contained, co
 	if shared == 0 {
 		return 0, 0
 	}
-	n := len(p.byRID)
 	var own float64
 	for _, id := range p.docs[slot].terms {
-		own += idf(n, len(p.words.terms[id].posts))
+		df := len(p.words.terms[id].posts)
+		w := s.idfOf[df]
+		if w == 0 { // idf itself is never 0
+			w = idf(len(p.byRID), df)
+			s.idfOf[df] = w
+		}
+		own += w
 	}
 	return shared / min(mass, own), shared / (mass + own - shared)
 }
