@@ -63,7 +63,6 @@ type salvage struct {
 	rows       map[string]int // taken over, by table
 	pending    int            // rows since the last commit
 	doubtful   [][]any        // rows of memories whose content does not fit its hash
-	bad        int            // records that could not be read
 	lastSeq    int64          // the greatest number of a journal entry that ever was
 	secret     bool           // the index of meta says that there was one
 }
@@ -182,11 +181,10 @@ func (s *salvage) readAll(ctx context.Context) error {
 		if p.unused[n] {
 			continue
 		}
-		bad, err := p.records(n, func(leaf byte, rowid int64, values []any) error { return s.take(ctx, leaf, rowid, values) })
+		_, err := p.records(n, func(leaf byte, rowid int64, values []any) error { return s.take(ctx, leaf, rowid, values) })
 		if err != nil {
 			return err
 		}
-		s.bad += bad
 	}
 	if err := s.commit(ctx); err != nil {
 		return err
