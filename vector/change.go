@@ -119,7 +119,7 @@ func (p patch) apply(r record) record {
 		r.Content = p.content
 	}
 	if p.setTags {
-		r.Tags = p.tags
+		r.Tags, r.damagedTags = p.tags, false
 	}
 	if p.importance != "" {
 		r.Importance = p.importance
@@ -128,7 +128,7 @@ func (p patch) apply(r record) record {
 }
 
 func same(a, b record) bool {
-	return a.Content == b.Content && a.Importance == b.Importance && slices.Equal(a.Tags, b.Tags)
+	return a.damagedTags == b.damagedTags && a.Content == b.Content && a.Importance == b.Importance && slices.Equal(a.Tags, b.Tags)
 }
 
 // checkTwin refuses a content that another live memory of the partition has.

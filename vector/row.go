@@ -20,6 +20,9 @@ type record struct {
 	Memory
 	rid int64
 	rev int64
+	// damagedTags says that the stored tags cannot be read. The memory is served without
+	// them, and what is stored stays until new tags are given.
+	damagedTags bool
 }
 
 // columns of a record, in the order of scan. The last says whether a vector is missing
@@ -41,8 +44,8 @@ func scan(s scanner) (record, error) {
 	}
 	r.CreatedAt, r.UpdatedAt, r.EventTime = fromMicro(created), fromMicro(updated), fromMicro(event)
 	r.ArchivedAt, r.DeletedAt, r.LastUsedAt = fromMicro(archived), fromMicro(deleted), fromMicro(used)
-	if err := json.Unmarshal([]byte(tags), &r.Tags); err != nil {
-		return r, fmt.Errorf("tags of memory %s: %w", r.ID, err)
+	if json.Unmarshal([]byte(tags), &r.Tags) != nil || r.Tags == nil {
+		r.Tags, r.damagedTags = []string{}, true
 	}
 	return r, nil
 }
@@ -107,13 +110,18 @@ func insert(tx *store.Tx, m Memory, space int64, emb []byte) error {
 // save writes back every column of r that may change, and counts it in or out of the
 // live ones if its state changed from was.
 func save(tx *store.Tx, r record, was State) error {
-	tags, err := json.Marshal(r.Tags)
-	if err != nil {
-		return err
+	var tags *string // NULL keeps what stands there
+	if !r.damagedTags {
+		b, err := json.Marshal(r.Tags)
+		if err != nil {
+			return err
+		}
+		tags = new(string)
+		*tags = string(b)
 	}
-	err = tx.Exec(`UPDATE memories SET rev = ?, state = ?, content = ?, hash = ?, tags = ?, importance = ?, private = ?, updated_at = ?,
+	err := tx.Exec(`UPDATE memories SET rev = ?, state = ?, content = ?, hash = ?, tags = COALESCE(?, tags), importance = ?, private = ?, updated_at = ?,
 		superseded_by = ?, archived_at = ?, deleted_at = ?, used_at = MAX(used_at, ?), seen = ? WHERE rid = ? AND part = ?`,
-		tx.Version, string(r.State), r.Content, contentHash(r.Content), string(tags), string(r.Importance), r.Private, micro(r.UpdatedAt),
+		tx.Version, string(r.State), r.Content, contentHash(r.Content), tags, string(r.Importance), r.Private, micro(r.UpdatedAt),
 		r.SupersededBy, micro(r.ArchivedAt), micro(r.DeletedAt), micro(r.LastUsedAt), r.Seen, r.rid, tx.Part).Error
 	if err != nil {
 		return err

@@ -99,6 +99,9 @@ func New(ctx context.Context, db *store.DB, emb Embedder, o Options) (*Service, 
 			return nil, fmt.Errorf("embedding space: %w", err)
 		}
 	}
+	if err := enterSpace(ctx, db, s.space); err != nil {
+		return nil, fmt.Errorf("embedding space: %w", err)
+	}
 	s.done, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.work.Go(s.background)
 	return s, nil

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
+	"gorm.io/gorm"
 
 	"reverie/embedding"
 	"reverie/internal/caller"
@@ -470,6 +473,64 @@ func manyTags(n int) []string {
 		out[i] = fmt.Sprintf("tag%d", i)
 	}
 	return out
+}
+
+func TestDamagedTagsKeepTheMemory(t *testing.T) {
+	h := newHome(t, vector.Options{})
+	w := h.write(t, ann, vector.Draft{Content: "the spare key is under the mat", Tags: []string{"home"}})
+	h.write(t, ann, vector.Draft{Content: "the boiler was serviced in March"})
+	if err := h.db.Exec(t.Context(), "UPDATE memories SET tags = '[\"ho' WHERE id = ?", w.Memory.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.find(t, ann, vector.Query{Text: "spare key"}); len(got) == 0 || got[0] != "the spare key is under the mat" {
+		t.Errorf("found %q", got)
+	}
+	text := "the spare key is in the shed"
+	if _, err := h.Update(t.Context(), ann, "", w.Memory.ID, vector.Patch{Content: &text}); err != nil {
+		t.Errorf("update: %v", err)
+	}
+	tags := []string{"home"}
+	if u, err := h.Update(t.Context(), ann, "", w.Memory.ID, vector.Patch{Tags: &tags}); err != nil || !slices.Equal(u.Memory.Tags, tags) {
+		t.Errorf("new tags: %+v, %v", u.Memory, err)
+	}
+	if p, err := h.List(t.Context(), ann, vector.ListQuery{Tags: tags}); err != nil || p.Total != 1 {
+		t.Errorf("list by the new tag: %+v, %v", p, err)
+	}
+}
+
+// Memories written without an embedder get their vectors once there is one.
+func TestEmbedderComesLater(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	synctest.Test(t, func(t *testing.T) {
+		db, err := store.Open(t.Context(), path, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		emb := &hashed{dim: 64}
+		for i, with := range []vector.Embedder{emb, nil, emb} {
+			s, err := vector.New(t.Context(), db, with, vector.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Write(t.Context(), ann, vector.Draft{Content: fmt.Sprintf("written by program %d", i)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			st, err := s.Stats(t.Context(), ann, "")
+			if err != nil || with != nil && st.Pending != 0 {
+				t.Errorf("program %d: %+v, %v", i, st, err)
+			}
+			s.Close()
+		}
+		var missing int
+		err = db.Read(t.Context(), func(g *gorm.DB) error {
+			return g.Raw("SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid)").Row().Scan(&missing)
+		})
+		if err != nil || missing != 0 {
+			t.Errorf("%d memories have no vector, %v", missing, err)
+		}
+		db.Close()
+	})
 }
 
 func TestDamagedVectorKeepsTheMemory(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 )
 
 // ensureSpace returns the row id of a space, registering it on first sight. Vectors of
-// other spaces stay where they are and are not compared with: live memories that have
-// no vector in a new space wait for it and get it in the background.
+// other spaces stay where they are and are not compared with.
 func ensureSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, error) {
 	id, err := findSpace(ctx, db, sp)
 	if err != nil || id != 0 {
@@ -27,11 +26,29 @@ func ensureSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	if id, err = findSpace(ctx, db, sp); err != nil {
-		return 0, err
+	return findSpace(ctx, db, sp)
+}
+
+// enterSpace notes in which space (0: none) the store is now written. If it was another
+// one before, live memories that have no vector in this one wait for it from now on:
+// those from before it was there, and those written by a program that did not use it.
+func enterSpace(ctx context.Context, db *store.DB, space int64) error {
+	var last int64 = -1
+	err := db.Read(ctx, func(g *gorm.DB) error {
+		return g.Raw("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'space'").Row().Scan(&last)
+	})
+	if err != nil && !errors.Is(err, sql.ErrNoRows) || last == space {
+		return err
 	}
-	return id, db.Exec(ctx, `INSERT INTO pending (rid, space) SELECT m.rid, ? FROM memories m WHERE m.state = 'live'
-		AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = ?) ON CONFLICT DO NOTHING`, id, id)
+	if space != 0 {
+		err = db.Exec(ctx, `INSERT INTO pending (rid, space) SELECT m.rid, ? FROM memories m WHERE m.state = 'live'
+			AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = ?) ON CONFLICT DO NOTHING`, space, space)
+		if err != nil {
+			return err
+		}
+	}
+	return db.Exec(ctx, `INSERT INTO meta (name, value) VALUES ('space', CAST(? AS TEXT))
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, space)
 }
 
 func findSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, error) {
