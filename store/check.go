@@ -49,7 +49,7 @@ var checks = []struct{ sentence, query string }{
 		`SELECT COUNT(*) FROM (SELECT j.object, MAX(j.seq), j.after AS after FROM journal j WHERE j.kind = 'memory' GROUP BY j.part, j.object) j
 		WHERE j.after IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = j.object)`},
 	{"%d contents are live more than once in a partition",
-		`SELECT COUNT(*) FROM (SELECT 1 FROM memories NOT INDEXED WHERE state = 'live' GROUP BY part, hash HAVING COUNT(*) > 1)`},
+		`SELECT COUNT(*) FROM (SELECT 1 FROM memories NOT INDEXED WHERE state = 'live' GROUP BY part, hash, private HAVING COUNT(*) > 1)`},
 	{"%d vectors belong to no memory",
 		`SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = v.rid)`},
 	{"%d vectors belong to no embedding space",

@@ -133,11 +133,12 @@ func same(a, b record) bool {
 
 // checkTwin refuses a content that another live memory of the partition has.
 func (s *Service) checkTwin(g *gorm.DB, c caller.Caller, r record) error {
-	twin, found, err := liveTwin(g, s.space, r.Partition, contentHash(r.Content))
-	if err == nil && found && twin.ID != r.ID {
-		if !visible(c, &twin.Memory) {
-			return fmt.Errorf("%w: another memory already says exactly this", ErrInvalid)
-		}
+	have, err := liveTwins(g, s.space, r.Partition, contentHash(r.Content))
+	twin := have.seen(c)
+	if r.Private {
+		twin = have.private // the caller sees r, so it sees this one, too
+	}
+	if err == nil && twin.ID != "" && twin.ID != r.ID {
 		return fmt.Errorf("%w: memory %s already says exactly this; delete one of the two instead", ErrInvalid, twin.ID)
 	}
 	return err

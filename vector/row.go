@@ -77,13 +77,29 @@ func byID(g *gorm.DB, space int64, part, id string) (record, error) {
 	return r, err
 }
 
-// liveTwin returns the live record of the partition with this content, if there is one.
-func liveTwin(g *gorm.DB, space int64, part string, hash []byte) (record, bool, error) {
-	r, err := scan(g.Raw("SELECT "+columns+" FROM memories m WHERE m.part = ? AND m.hash = ? AND m.state = 'live'", space, part, hash).Row())
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, false, nil
+// twins are the live records of a partition that have one content: at most a public one
+// and a private one. Their id is empty where there is none.
+type twins struct{ public, private record }
+
+func liveTwins(g *gorm.DB, space int64, part string, hash []byte) (t twins, err error) {
+	rs, err := query(g, space, "WHERE m.part = ? AND m.hash = ? AND m.state = 'live'", part, hash)
+	for _, r := range rs {
+		if r.Private {
+			t.private = r
+		} else {
+			t.public = r
+		}
 	}
-	return r, err == nil, err
+	return t, err
+}
+
+// seen is the twin that the caller may know of, the public one first; its id is empty if
+// there is none.
+func (t twins) seen(c caller.Caller) record {
+	if t.public.ID != "" || !visible(c, &t.private.Memory) {
+		return t.public
+	}
+	return t.private
 }
 
 // insert stores a new live record, with its vector in the space unless that is 0. The

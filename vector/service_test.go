@@ -375,6 +375,45 @@ func TestPrivateDoesNotExistInGroups(t *testing.T) {
 	}
 }
 
+// Who says in a group what they once kept private does not learn there that it was.
+func TestPrivateTwin(t *testing.T) {
+	h := newHome(t, vector.Options{})
+	g := in(ann, "g", caller.RoleOwner)
+	secret := h.write(t, ann, vector.Draft{Content: "ann is expecting a child", Private: true, Tags: []string{"health"}})
+	open := h.write(t, g, vector.Draft{Content: "ann is expecting a child"})
+	if open.DuplicateOf != "" || open.Memory.ID == secret.Memory.ID || open.Memory.Private || len(open.Memory.Tags) != 0 {
+		t.Errorf("said in the group: %+v", open)
+	}
+	if again := h.write(t, g, vector.Draft{Content: "ann is expecting a child"}); again.DuplicateOf != open.Memory.ID {
+		t.Errorf("said in the group again: %+v", again)
+	}
+	if got := h.find(t, g, vector.Query{Text: "expecting"}); len(got) != 1 {
+		t.Errorf("in the group found %q", got)
+	}
+	// Asking for privacy in the group takes the open one away and tells nothing more.
+	kept := h.write(t, g, vector.Draft{Content: "ann is expecting a child", Private: true})
+	if kept.DuplicateOf != "" || !kept.Memory.Private || len(kept.Memory.Tags) != 0 {
+		t.Errorf("kept private in the group: %+v", kept)
+	}
+	if got := h.find(t, g, vector.Query{Text: "expecting"}); len(got) != 0 {
+		t.Errorf("in the group still found %q", got)
+	}
+	p, err := h.List(t.Context(), ann, vector.ListQuery{})
+	if err != nil || p.Total != 1 || p.Items[0].ID != secret.Memory.ID {
+		t.Errorf("in private: %+v, %v; want the first memory alone", p, err)
+	}
+	if _, err := h.Restore(t.Context(), ann, "", open.Memory.ID); !errors.Is(err, vector.ErrInvalid) {
+		t.Errorf("restoring the open twin in private: %v", err)
+	}
+	var counted int
+	err = h.db.Read(t.Context(), func(g *gorm.DB) error {
+		return g.Raw("SELECT live FROM partitions WHERE key = 'Local_Private_ann'").Row().Scan(&counted)
+	})
+	if err != nil || counted != 1 {
+		t.Errorf("counted %d, %v", counted, err)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func TestDenyGroups(t *testing.T) {

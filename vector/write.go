@@ -44,7 +44,7 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 		}
 	}
 	out := Written{Notices: notices}
-	emb, vecs, err := s.embedForWrite(ctx, part, m.Content)
+	emb, vecs, err := s.embedForWrite(ctx, c, part, m.Content)
 	if err != nil {
 		s.log.Warn("memory stored without its vector for now", "error", err)
 		out.Notices = append(out.Notices, "the embedder failed; the memory is stored and found by its words, its vector follows later")
@@ -116,14 +116,14 @@ func (s *Service) draft(c caller.Caller, scope caller.Scope, d Draft) (Memory, [
 
 // embedForWrite embeds content unless the partition already has it, which the
 // transaction will find out again for certain.
-func (s *Service) embedForWrite(ctx context.Context, part, content string) ([]byte, []index.Vec, error) {
-	known := false
+func (s *Service) embedForWrite(ctx context.Context, c caller.Caller, part, content string) ([]byte, []index.Vec, error) {
+	var known twins
 	err := s.db.Read(ctx, func(g *gorm.DB) error {
 		var err error
-		_, known, err = liveTwin(g, s.space, part, contentHash(content))
+		known, err = liveTwins(g, s.space, part, contentHash(content))
 		return err
 	})
-	if err != nil || known {
+	if err != nil || known.seen(c).ID != "" {
 		return nil, nil, nil
 	}
 	return s.embedOne(ctx, content)
@@ -167,14 +167,20 @@ func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) e
 			return fmt.Errorf("%w: memory %s is %s already and cannot be superseded again", ErrInvalid, old.ID, old.State)
 		}
 	}
-	twin, dup, err := liveTwin(tx.DB, w.space, tx.Part, contentHash(m.Content))
+	have, err := liveTwins(tx.DB, w.space, tx.Part, contentHash(m.Content))
 	if err != nil {
 		return err
 	}
-	if dup {
-		out.DuplicateOf = twin.ID
-		out.Memory, err = w.repeat(twin, m.Private)
-	} else {
+	switch seen := have.seen(w.c); {
+	case m.Private && have.private.ID != "":
+		out.Memory, err = w.keepPrivate(have, m)
+		if visible(w.c, &have.private.Memory) {
+			out.DuplicateOf = have.private.ID
+		}
+	case seen.ID != "":
+		out.DuplicateOf = seen.ID
+		out.Memory, err = w.repeat(seen, m.Private)
+	default:
 		out.Memory, err = w.add(m, emb, old.ID != "")
 	}
 	if err != nil || old.ID == "" || old.ID == out.Memory.ID {
@@ -208,8 +214,28 @@ func (w *writing) repeat(old record, private bool) (Memory, error) {
 	next := old
 	next.Seen++
 	next.LastUsedAt = w.tx.Now
-	next.Private = old.Private || private && old.Scope == caller.ScopeUser
+	next.Private = old.Private || private
 	return next.Memory, w.change(w.tx, w.by, journal.Repeat, old, next)
+}
+
+// keepPrivate notes that a memory that is private already was said again, to be private.
+// A public one beside it, said in a group, goes to the trash. In a group the answer
+// tells nothing of what was there before.
+func (w *writing) keepPrivate(have twins, m Memory) (Memory, error) {
+	if have.public.ID != "" {
+		gone := have.public
+		gone.State, gone.DeletedAt = Deleted, w.tx.Now
+		w.live--
+		if err := w.change(w.tx, w.by, journal.Delete, have.public, gone); err != nil {
+			return m, err
+		}
+	}
+	kept, err := w.repeat(have.private, true)
+	if visible(w.c, &kept) {
+		return kept, err
+	}
+	m.ID, m.CreatedAt, m.UpdatedAt, m.Partition = kept.ID, w.tx.Now, w.tx.Now, w.tx.Part
+	return m, err
 }
 
 // change saves a record and its journal entry.

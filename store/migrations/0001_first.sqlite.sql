@@ -40,7 +40,9 @@ CREATE TABLE memories (
 );
 CREATE INDEX memories_by_rev ON memories (part, rev);
 CREATE INDEX memories_by_time ON memories (part, state, created_at, rid);
-CREATE UNIQUE INDEX memories_content ON memories (part, hash) WHERE state = 'live';
+-- A private memory may stand beside a public one of the same content: whoever says in a
+-- group what they once kept private must not learn there that it was.
+CREATE UNIQUE INDEX memories_content ON memories (part, hash, private) WHERE state = 'live';
 
 -- An embedding space: vectors of different spaces are never compared.
 CREATE TABLE spaces (

@@ -7,7 +7,7 @@ CREATE INDEX memories_by_rev ON memories (part, rev);
 index memories_by_time
 CREATE INDEX memories_by_time ON memories (part, state, created_at, rid);
 index memories_content
-CREATE UNIQUE INDEX memories_content ON memories (part, hash) WHERE state = 'live';
+CREATE UNIQUE INDEX memories_content ON memories (part, hash, private) WHERE state = 'live';
 index pending_of
 CREATE UNIQUE INDEX pending_of ON pending (space, rid);
 index spaces_identity
