@@ -21,6 +21,9 @@ func (s *Server) commandPrompt(ctx context.Context, c caller.Caller, args map[st
 		}
 	}
 	out, err := s.command(ctx, c, strings.Join(words, " "))
+	if err != nil && known(err) {
+		out, err = s.problem("/memory", err), nil // an answer to the person, not a failure
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +128,7 @@ func (s *Server) commandDelete(ctx context.Context, c caller.Caller, scope calle
 	switch {
 	case errors.Is(err, vector.ErrNotFound):
 		return fmt.Sprintf("No %s memory has that id; /memory %s list shows the ids.", scope, scope), nil
-	case errors.Is(err, vector.ErrAmbiguous), errors.Is(err, vector.ErrInvalid), known(err):
+	case errors.Is(err, vector.ErrAmbiguous), errors.Is(err, vector.ErrInvalid), errors.Is(err, vector.ErrState), known(err):
 		return s.problem("/memory delete", err), nil
 	case err != nil:
 		return "", err

@@ -40,7 +40,9 @@ func (s *Server) problem(name string, err error) string {
 		return fmt.Sprintf("%v; nothing was changed; merge your change into the current text and call %s again with expected_version %d\n%s",
 			conflict, name, conflict.Current.Version, s.fenced("memo", conflict.Current.Content))
 	case errors.Is(err, vector.ErrNotFound):
-		return plain(err, vector.ErrNotFound) + "; call read_memory or list_memory to find the id"
+		return plain(err, vector.ErrNotFound) + "; call read_memory or list_memory to find the id (in a group, with the scope it was found in)"
+	case errors.Is(err, vector.ErrState):
+		return plain(err, vector.ErrState)
 	case errors.Is(err, vector.ErrAmbiguous):
 		return plain(err, vector.ErrAmbiguous) + "; give the whole id"
 	case errors.Is(err, vector.ErrInvalid):

@@ -98,7 +98,7 @@ func (s *Server) addResources() {
 	}
 	add(memoURI, "memo", "Memo", "The memo in view: the group's in a group, else the user's, with its version and limit.", s.memoResource)
 	add(memoriesURI, "memories", "Memories", "The first page of memories, newest first, as previews with the URI of each.", s.memoriesResource)
-	add(statusURI, "status", "Status", "What is stored, how search is doing, what models cost.", s.statusResource)
+	add(statusURI, "status", "Status", "How much is stored for the caller, within which limits, and what embeds it.", s.statusResource)
 	addTemplate(memoriesURI+"{?cursor}", "memories-page", "A page of memories", "A further page of memories; the page before it holds the URI.", s.memoriesResource)
 	addTemplate(memoriesURI+"/{id}", "memory", "A memory", "One memory in full.", s.memoryResource)
 }

@@ -254,7 +254,7 @@ func TestCommand(t *testing.T) {
 	contains(t, run("delete nothex", bob), "not the beginning of a memory id")
 	contains(t, run("delete "+strings.ToUpper(bees[:10]), bob), "Moved to the trash", "keeps bees")
 	lacks(t, run("list", bob), bees)
-	contains(t, run("delete "+bees, bob), "No user memory has that id")
+	contains(t, run("delete "+bees, bob), "is in the trash already")
 }
 
 func TestCommandAmbiguousPrefix(t *testing.T) {

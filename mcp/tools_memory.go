@@ -16,6 +16,23 @@ var (
 
 func scopeParam() param { return param{name: "scope", kind: text, enum: scopes} }
 
+// scopeChoice is scopeParam where the model has to choose: what is said in a group may
+// belong to one person or to all.
+func scopeChoice(doc string) param {
+	p := scopeParam()
+	p.preset, p.doc = string(caller.ScopeUser), doc
+	return p
+}
+
+// ownOnly is a notice for a call in a group that was about the caller's own memories,
+// which nobody may have meant.
+func ownOnly(c caller.Caller, a arguments, what string) []string {
+	if !c.InGroup() || a.scope() != caller.ScopeUser {
+		return nil
+	}
+	return []string{what}
+}
+
 func tagsParam(doc string) param {
 	return param{name: "tags", kind: list, max: vector.MaxTags, each: vector.MaxTagRunes, doc: doc}
 }
@@ -57,7 +74,7 @@ func (s *Server) writeMemory() tool {
 			{name: "content", kind: text, required: true, max: vector.MaxContentRunes},
 			tagsParam(""),
 			{name: "importance", kind: text, enum: grades, preset: "medium"},
-			scopeParam(),
+			scopeChoice("group: for all in the group"),
 			{name: "private", kind: flag, doc: "never show in groups"},
 			{name: "supersedes", kind: text, max: 32, doc: "id of the memory it replaces"},
 		},
@@ -71,6 +88,7 @@ func (s *Server) writeMemory() tool {
 			if err != nil {
 				return answer{}, err
 			}
+			w.Notices = append(w.Notices, ownOnly(c, a, `kept as the caller's own, for no one else in the group; scope "group" shares a memory`)...)
 			verb := "stored"
 			if w.DuplicateOf != "" {
 				verb = "already known, not stored twice:"
@@ -147,7 +165,7 @@ func (s *Server) readMemory() tool {
 			{name: "top_k", kind: whole, min: 1, max: vector.MaxTopK, preset: vector.DefaultTopK},
 			{name: "importance", kind: text, enum: grades},
 			tagsParam("all required"),
-			scopeParam(),
+			scopeChoice(""),
 		},
 		output: `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object"}},"total":{"type":"integer"},"confidence":{"type":"string"},"degraded":{"type":"string"}}}`,
 		hints:  hints{readOnly: true, idempotent: true},
@@ -159,7 +177,8 @@ func (s *Server) readMemory() tool {
 			if err != nil {
 				return answer{}, err
 			}
-			return s.searched(r, longQuery(a.text("query"))), nil
+			notices := append(longQuery(a.text("query")), ownOnly(c, a, `these are the caller's own memories; the group's are under scope "group"`)...)
+			return s.searched(r, notices), nil
 		},
 	}
 }
@@ -195,15 +214,16 @@ func (s *Server) searched(r vector.Result, notices []string) answer {
 	var text string
 	switch {
 	case r.Total == 0:
-		text = "no memories match; nothing is stored here under these filters yet"
+		text = "no memories match: nothing is stored in this scope, or nothing that passes the importance and tags given (tags match exactly)"
 	case len(data.Items) == 0:
 		text = fmt.Sprintf("none of %s fits the query", counted(r.Total, "memory", "memories"))
 	default:
-		text = fmt.Sprintf("%d of %s, best first, confidence %s", len(data.Items), counted(r.Total, "memory", "memories"), r.Confidence)
+		head := fmt.Sprintf("%d of %s, best first, confidence %s", len(data.Items), counted(r.Total, "memory", "memories"), r.Confidence)
 		if r.Confidence == "low" {
-			text += ": probably none of these answers the query"
+			head += ": probably none of these answers the query"
 		}
-		text += "\n" + s.fenced("memories", body.String())
+		// The head is inside, so that nothing of the answer is left when it comes back.
+		text = s.fenced("memories", head+"\n"+body.String())
 	}
 	if r.Degraded != "" {
 		text += "\ndegraded: " + r.Degraded

@@ -74,6 +74,8 @@ func (s *Server) deleteMemory() tool {
 			text := fmt.Sprintf("moved %s to the trash", m.ID)
 			if s.offers("restore") {
 				text += "; restore brings it back"
+			} else {
+				text += "; the user can bring it back with: reverie memory restore " + m.ID
 			}
 			return answer{moved{"success", m.ID, m.Scope, m.State, text}, text}, nil
 		},
@@ -123,7 +125,11 @@ func (s *Server) listMemory() tool {
 			if err != nil {
 				return answer{}, err
 			}
-			return answer{data, s.pageText(data, body, "call list_memory with cursor "+quote(data.Cursor))}, nil
+			text := s.pageText(data, body, "call list_memory with cursor "+quote(data.Cursor))
+			if data.Total == 0 && (q.Importance != "" || len(q.Tags) > 0) {
+				text = "no memory here has this importance and these tags (tags match exactly)"
+			}
+			return answer{data, noted(text, ownOnly(c, a, `these are the caller's own memories; the group's are under scope "group"`))}, nil
 		},
 	}
 }
@@ -164,7 +170,7 @@ func (s *Server) pageText(data page, body, next string) string {
 		}
 		return fmt.Sprintf("no more of the %s", counted(data.Total, "memory", "memories"))
 	}
-	text := fmt.Sprintf("%d of %s, newest first\n%s", len(data.Items), counted(data.Total, "memory", "memories"), s.fenced("memories", body))
+	text := s.fenced("memories", fmt.Sprintf("%d of %s, newest first\n%s", len(data.Items), counted(data.Total, "memory", "memories"), body))
 	if data.Cursor != "" {
 		text += "\nmore: " + next
 	}

@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 	id := data["id"].(string)
 	contains(t, text, "stored "+id)
 	data, text = c.tool("read_memory", object{"query": "what tea does Anna drink"})
-	contains(t, text, "<<memories\n"+id, "high #tea #people\n  Anna drinks oolong tea")
+	contains(t, text, "<<memories\n1 of 1 memory, best first, confidence high\n"+id, "high #tea #people\n  Anna drinks oolong tea")
 	items := data["items"].([]any)
 	if len(items) != 1 || items[0].(map[string]any)["id"] != id {
 		t.Fatalf("items: %v", items)

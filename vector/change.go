@@ -149,7 +149,7 @@ func (s *Service) checkTwin(g *gorm.DB, c caller.Caller, r record) error {
 func (s *Service) Delete(ctx context.Context, c caller.Caller, scope caller.Scope, id string) (Memory, error) {
 	return s.move(ctx, c, scope, id, journal.Delete, func(tx *store.Tx, r *record) error {
 		if r.State == Deleted {
-			return fmt.Errorf("%w: memory %s is in the trash already", ErrNotFound, id)
+			return fmt.Errorf("%w: memory %s is in the trash already", ErrState, id)
 		}
 		r.State, r.DeletedAt = Deleted, tx.Now
 		return nil
@@ -161,7 +161,7 @@ func (s *Service) Delete(ctx context.Context, c caller.Caller, scope caller.Scop
 func (s *Service) Restore(ctx context.Context, c caller.Caller, scope caller.Scope, id string) (Memory, error) {
 	m, err := s.move(ctx, c, scope, id, journal.Restore, func(tx *store.Tx, r *record) error {
 		if r.State == Live {
-			return fmt.Errorf("%w: memory %s is live; there is nothing to restore", ErrInvalid, id)
+			return fmt.Errorf("%w: memory %s is live; there is nothing to restore", ErrState, id)
 		}
 		if err := s.checkTwin(tx.DB, c, *r); err != nil {
 			return err
@@ -225,9 +225,20 @@ func (s *Service) find(g *gorm.DB, c caller.Caller, part, id string, want State)
 		return r, fmt.Errorf("%w: no memory %s here", ErrNotFound, id)
 	}
 	if want != "" && r.State != want {
-		return r, fmt.Errorf("%w: memory %s is %s; restore it first", ErrNotFound, id, r.State)
+		return r, stateError(&r.Memory)
 	}
 	return r, nil
+}
+
+// stateError says why a memory that is not live cannot be changed.
+func stateError(m *Memory) error {
+	switch m.State {
+	case Superseded:
+		return fmt.Errorf("%w: memory %s was replaced by %s; change that one", ErrState, m.ID, m.SupersededBy)
+	case Deleted:
+		return fmt.Errorf("%w: memory %s is in the trash; it can be restored with: reverie memory restore %s", ErrState, m.ID, m.ID)
+	}
+	return fmt.Errorf("%w: memory %s is %s; it can be restored with: reverie memory restore %s", ErrState, m.ID, m.State, m.ID)
 }
 
 // Resolve turns an id or a unique prefix of one, of at least one digit, into the id of a

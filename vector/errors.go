@@ -10,6 +10,9 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrNotFound means that the caller's partition has no such memory, or none that the caller may see.
 	ErrNotFound = errors.New("not found")
+	// ErrState means that the memory is there, but in a state in which the call makes no
+	// sense; the message says in which one and what can be done.
+	ErrState = errors.New("wrong state")
 	// ErrAmbiguous means that an id prefix fits several memories; the message lists them.
 	ErrAmbiguous = errors.New("ambiguous")
 	// ErrDenied means that the privacy settings keep the user's memories out of groups.

@@ -85,7 +85,7 @@ func (m *model) put(rt *rapid.T, text, supersedes string) {
 	var full *vector.LimitError
 	switch {
 	case supersedes != "" && !oldLive:
-		if !errors.Is(err, vector.ErrInvalid) {
+		if !errors.Is(err, vector.ErrState) {
 			rt.Fatalf("superseding what is not live: %v", err)
 		}
 		return
@@ -116,7 +116,7 @@ func (m *model) update(rt *rapid.T) {
 	_, live := m.live[id]
 	switch {
 	case !live:
-		if !errors.Is(err, vector.ErrNotFound) {
+		if !errors.Is(err, vector.ErrState) {
 			rt.Fatalf("updating what is not live: %v", err)
 		}
 	case twin != "" && twin != id:

@@ -198,7 +198,7 @@ func TestSupersede(t *testing.T) {
 	if err != nil || m.State != vector.Superseded || m.SupersededBy != now.Memory.ID {
 		t.Errorf("the old one is %+v, %v", m, err)
 	}
-	if _, err := h.Write(t.Context(), ann, vector.Draft{Content: "third", Supersedes: old.Memory.ID}); !errors.Is(err, vector.ErrInvalid) {
+	if _, err := h.Write(t.Context(), ann, vector.Draft{Content: "third", Supersedes: old.Memory.ID}); !errors.Is(err, vector.ErrState) {
 		t.Errorf("superseding twice: %v", err)
 	}
 	if _, err := h.Write(t.Context(), bob, vector.Draft{Content: "bob's", Supersedes: now.Memory.ID}); !errors.Is(err, vector.ErrNotFound) {
@@ -254,7 +254,7 @@ func TestChange(t *testing.T) {
 	if got := h.find(t, ann, vector.Query{Text: "blue car"}); len(got) != 0 {
 		t.Errorf("a deleted memory is found: %q", got)
 	}
-	if _, err := h.Delete(t.Context(), ann, "", id); !errors.Is(err, vector.ErrNotFound) {
+	if _, err := h.Delete(t.Context(), ann, "", id); !errors.Is(err, vector.ErrState) {
 		t.Errorf("deleting twice: %v", err)
 	}
 	if _, err := h.Restore(t.Context(), ann, "", id); err != nil {

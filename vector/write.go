@@ -164,7 +164,7 @@ func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) e
 			return err
 		}
 		if old.State != Live {
-			return fmt.Errorf("%w: memory %s is %s already and cannot be superseded again", ErrInvalid, old.ID, old.State)
+			return stateError(&old.Memory)
 		}
 	}
 	have, err := liveTwins(tx.DB, w.space, tx.Part, contentHash(m.Content))
