@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // ErrInvalid is matched, by errors.Is, by every error that the user can cure by editing a file, a variable or a flag.
@@ -178,7 +180,29 @@ func (c *Config) apply(o Options, file *tomlFile, env *envFile) []error {
 			fromText("command line", k.flagName(), "flag "+k.flagName(), text)
 		}
 	}
+	c.separateIdentities()
 	return problems
+}
+
+// separateIdentities keeps group and role from reaching a user, and a role from reaching
+// a group, that a stronger source names: REVERIE_USER=bo must not make bo the owner that
+// config.toml speaks of.
+func (c *Config) separateIdentities() {
+	user, group, role := c.strength("identity.user"), c.strength("identity.group"), c.strength("identity.role")
+	if group < user {
+		c.Identity.Group = ""
+		delete(c.origins, "identity.group")
+	}
+	if role < max(user, group) {
+		c.Identity.Role = ""
+		delete(c.origins, "identity.role")
+	}
+}
+
+// strength orders the sources of a key's value: 0 for the default, 4 for a flag.
+func (c *Config) strength(key string) int {
+	kind, _, _ := strings.Cut(c.origins[key], " ")
+	return slices.Index([]string{"", FileName, EnvFileName, "environment", "flag"}, kind)
 }
 
 // Error is one mistake in the configuration.

@@ -104,8 +104,8 @@ func keys() []key {
 			field:  func(c *Config) any { return &c.Toolsets.Enabled }},
 
 		{name: "log.level", def: "info", allowed: []string{"debug", "info", "warn", "error"}, env: []string{"REVERIE_LOG_LEVEL"}, flag: "--log-level",
-			help:   "least important kind of message that goes to stderr; only debug shows the text of memories",
-			helpZH: "输出到 stderr 的最低日志级别；只有 debug 会显示记忆内容",
+			help:   "least important kind of message that goes to stderr; no level shows the text of memories",
+			helpZH: "输出到 stderr 的最低日志级别；任何级别都不显示记忆正文",
 			field:  func(c *Config) any { return &c.Log.Level }},
 		{name: "log.format", def: "text", allowed: []string{"text", "json"}, env: []string{"REVERIE_LOG_FORMAT"},
 			help:   "form of the messages",

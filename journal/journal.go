@@ -39,11 +39,11 @@ const (
 
 // Origin says on whose behalf a change is made.
 type Origin struct {
-	Actor        string // user id
-	Role         string
-	Source       string // tool, command, consolidation, ...
-	Conversation string
-	Run          string // id of the consolidation run this change belongs to
+	Actor        string `json:"actor,omitempty"` // user id
+	Role         string `json:"role,omitempty"`
+	Source       string `json:"source"` // tool, command, consolidation, ...
+	Conversation string `json:"conversation,omitempty"`
+	Run          string `json:"run,omitempty"` // id of the consolidation run this change belongs to
 }
 
 // By is the origin of a change that a caller makes through source.

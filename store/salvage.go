@@ -194,7 +194,7 @@ func (s *salvage) readAll(ctx context.Context) error {
 		total += n
 	}
 	if total == 0 {
-		return fmt.Errorf("%w: nothing in %s can be read as a Reverie database; nothing was changed; restore a backup (reverie backup restore), or move the file away to begin anew", ErrDamaged, s.path)
+		return fmt.Errorf("%w: nothing in %s can be read as a Reverie database; nothing was changed; put a copy of the home folder back, or move the file away to begin anew", ErrDamaged, s.path)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (s *Service) WriteAll(ctx context.Context, c caller.Caller, scope caller.Sc
 		return w.end()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("write memories: %w", s.withCandidates(ctx, c, part, err, nil))
+		return nil, fmt.Errorf("write memories: %w", s.withCandidates(ctx, c, part, err, ""))
 	}
 	s.wakeFill()
 	return out, nil

@@ -210,7 +210,7 @@ func (s *Service) move(ctx context.Context, c caller.Caller, scope caller.Scope,
 		return s.change(tx, journal.By(c, s.opts.Source), action, old, next)
 	})
 	if err != nil {
-		return Memory{}, fmt.Errorf("%s memory: %w", action, s.withCandidates(ctx, c, part, err, nil))
+		return Memory{}, fmt.Errorf("%s memory: %w", action, s.withCandidates(ctx, c, part, err, m.Content))
 	}
 	return m, nil
 }

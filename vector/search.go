@@ -169,26 +169,31 @@ func (s *Service) similar(ctx context.Context, c caller.Caller, part, content st
 	return out, nil
 }
 
+// Of the candidates shown for a full partition, at most candidatesNear are about the
+// same as what was to be written, and score at least candidateScore for it.
+const (
+	candidatesShown = 5
+	candidatesNear  = 3
+	candidateScore  = 0.5
+)
+
 // withCandidates adds to a [LimitError] the memories that are best merged or deleted:
-// first those that say nearly the same as the new one, then the least important and
-// longest unused.
-func (s *Service) withCandidates(ctx context.Context, c caller.Caller, part string, err error, similar []Similar) error {
+// first those about the same as content, which was to be written, then the least
+// important and longest unused.
+func (s *Service) withCandidates(ctx context.Context, c caller.Caller, part string, err error, content string) error {
 	var full *LimitError
 	if !errors.As(err, &full) {
 		return err
 	}
-	const show = 5
+	for _, h := range s.near(ctx, c, part, content) {
+		full.Candidates = append(full.Candidates, h.Memory)
+	}
 	rerr := s.db.Read(ctx, func(g *gorm.DB) error {
-		for _, sim := range similar {
-			if r, err := byID(g, s.space, part, sim.ID); err == nil {
-				full.Candidates = append(full.Candidates, r.Memory)
-			}
-		}
 		rs, err := query(g, s.space, `WHERE m.part = ? AND m.state = 'live' AND (m.private = 0 OR ?)
 			ORDER BY CASE m.importance WHEN 'low' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, MAX(m.used_at, m.updated_at), m.rid LIMIT ?`,
-			part, !c.InGroup(), show+len(similar))
+			part, !c.InGroup(), candidatesShown+candidatesNear)
 		for _, r := range rs {
-			if len(full.Candidates) < show && !slices.ContainsFunc(full.Candidates, func(m Memory) bool { return m.ID == r.ID }) {
+			if len(full.Candidates) < candidatesShown && !slices.ContainsFunc(full.Candidates, func(m Memory) bool { return m.ID == r.ID }) {
 				full.Candidates = append(full.Candidates, r.Memory)
 			}
 		}
@@ -198,6 +203,27 @@ func (s *Service) withCandidates(ctx context.Context, c caller.Caller, part stri
 		s.log.Warn("candidates for a full partition", "error", rerr)
 	}
 	return err
+}
+
+// near finds what may be merged with content; a failure costs only the suggestion.
+func (s *Service) near(ctx context.Context, c caller.Caller, part, content string) []Hit {
+	keep, err := s.filter(c, "", nil)
+	if err != nil || content == "" {
+		return nil
+	}
+	q, _ := s.embedQuery(ctx, content)
+	p, err := s.partition(ctx, part)
+	if err != nil {
+		return nil
+	}
+	p.mu.RLock()
+	found := p.index.Search(q, keep, candidatesNear)
+	p.mu.RUnlock()
+	hits, err := s.join(ctx, c, part, found.Hits)
+	if err != nil {
+		s.log.Warn("candidates for a full partition", "error", err)
+	}
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score < candidateScore })
 }
 
 // cutRunes cuts s to at most n code points.

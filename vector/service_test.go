@@ -218,13 +218,16 @@ func TestFullPartition(t *testing.T) {
 		}
 		h.write(t, ann, vector.Draft{Content: fmt.Sprintf("fact number%d about thing%d", i, i), Importance: imp})
 	}
-	_, err := h.Write(t.Context(), ann, vector.Draft{Content: "one more"})
+	_, err := h.Write(t.Context(), ann, vector.Draft{Content: "fact number2 about thing2 and more"})
 	var full *vector.LimitError
 	if !errors.As(err, &full) || full.Count != 6 || full.Limit != 6 || len(full.Candidates) != 5 {
 		t.Fatalf("seventh write: %v, %+v", err, full)
 	}
-	if full.Candidates[0].Importance != vector.Low {
-		t.Errorf("the first candidate is %+v, want the unimportant one", full.Candidates[0])
+	if full.Candidates[0].Content != "fact number2 about thing2" {
+		t.Errorf("the first candidate is %+v, want the one to merge with", full.Candidates[0])
+	}
+	if !slices.ContainsFunc(full.Candidates, func(m vector.Memory) bool { return m.Importance == vector.Low }) {
+		t.Errorf("the candidates are %+v, want the unimportant one among them", full.Candidates)
 	}
 	h.write(t, ann, vector.Draft{Content: "one more", Supersedes: full.Candidates[0].ID})
 	h.write(t, bob, vector.Draft{Content: "bob has room"})

@@ -67,7 +67,7 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 		return w.end()
 	})
 	if err != nil {
-		return Written{}, fmt.Errorf("write memory: %w", s.withCandidates(ctx, c, part, err, out.Similar))
+		return Written{}, fmt.Errorf("write memory: %w", s.withCandidates(ctx, c, part, err, m.Content))
 	}
 	if s.emb != nil && emb == nil && out.DuplicateOf == "" {
 		s.wakeFill()

@@ -54,11 +54,11 @@ var (
 // Caller is who speaks, as the host says. The zero value is not valid; see [Caller.Validate].
 // It is a plain value and safe to copy.
 type Caller struct {
-	User         string // 1 to 128 code points, exact and case-sensitive
-	Group        string // empty in a private chat
-	Role         Role   // standing in Group
-	Conversation string // the chat history this call belongs to, if the host says
-	Platform     string // [A-Za-z0-9]{1,32}
+	User         string `json:"user"`                   // 1 to 128 code points, exact and case-sensitive
+	Group        string `json:"group,omitempty"`        // empty in a private chat
+	Role         Role   `json:"role,omitempty"`         // standing in Group
+	Conversation string `json:"conversation,omitempty"` // the chat history this call belongs to, if the host says
+	Platform     string `json:"platform"`               // [A-Za-z0-9]{1,32}
 }
 
 // InGroup reports whether the caller is speaking in a group.

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A stronger source that names a user or a group does not inherit what weaker ones say
+// of another.
+func TestIdentitiesAreNotMixed(t *testing.T) {
+	home := t.TempDir()
+	file := "[identity]\nuser = \"cu\"\ngroup = \"cg\"\nrole = \"owner\"\nplatform = \"QQ\"\n"
+	if err := os.WriteFile(filepath.Join(home, FileName), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		env, flags map[string]string
+		want       Identity
+	}{
+		"file alone":          {nil, nil, Identity{User: "cu", Group: "cg", Role: "owner", Platform: "QQ"}},
+		"environment's user":  {map[string]string{"REVERIE_USER": "eu"}, nil, Identity{User: "eu", Platform: "QQ"}},
+		"user and group":      {map[string]string{"REVERIE_USER": "eu", "REVERIE_GROUP": "eg"}, nil, Identity{User: "eu", Group: "eg", Platform: "QQ"}},
+		"all three":           {map[string]string{"REVERIE_USER": "eu", "REVERIE_GROUP": "eg", "REVERIE_ROLE": "admin"}, nil, Identity{User: "eu", Group: "eg", Role: "admin", Platform: "QQ"}},
+		"environment's group": {map[string]string{"REVERIE_GROUP": "eg"}, nil, Identity{User: "cu", Group: "eg", Platform: "QQ"}},
+		"environment's role":  {map[string]string{"REVERIE_ROLE": "member"}, nil, Identity{User: "cu", Group: "cg", Role: "member", Platform: "QQ"}},
+		"flag's user":         {map[string]string{"REVERIE_ROLE": "owner"}, map[string]string{"identity.user": "fu"}, Identity{User: "fu", Platform: "QQ"}},
+		"flag's group":        {nil, map[string]string{"identity.group": "fg"}, Identity{User: "cu", Group: "fg", Platform: "QQ"}},
+	} {
+		c, err := Load(Options{HomeFlag: home, Flags: row.flags, Getenv: func(k string) string { return row.env[k] }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Identity != row.want {
+			t.Errorf("%s: %+v, want %+v", name, c.Identity, row.want)
+		}
+	}
+}
