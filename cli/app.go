@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -36,7 +37,7 @@ type app struct {
 // openApp opens the home and everything in it. source names the way of writing in the
 // journal: "tool" or "command".
 func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source string) (*app, error) {
-	for _, w := range cfg.Warnings {
+	for _, w := range append(config.UnknownEnv(os.Environ()), cfg.Warnings...) {
 		log.Warn(w, "component", "config")
 	}
 	a := &app{cfg: cfg, log: log, embedder: embedding.NewBuiltin(embedding.BuiltinOptions{})}

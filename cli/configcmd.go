@@ -53,6 +53,9 @@ func (c *configInitCmd) Run(e *env) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write config: %w", err)
 	}
+	if e.json {
+		return e.printJSON(map[string]string{"wrote": path})
+	}
 	e.printf("wrote %s\n", path)
 	return nil
 }

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	sdk "github.com/mark3labs/mcp-go/mcp"
@@ -24,6 +27,11 @@ func (d *demoCmd) Help() string {
 
 // Run plays the round.
 func (d *demoCmd) Run(ctx context.Context, e *env) error {
+	if e.json {
+		return usage(errors.New("the demo is for reading and has no --json"))
+	}
+	// A reader that goes away (reverie demo | head) must not leave the temporary home.
+	signal.Ignore(syscall.SIGPIPE)
 	exe, err := os.Executable()
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ type memoCmd struct {
 	Show    memoShowCmd    `cmd:"" default:"withargs" help:"Print the memo (the default action)."`
 	Set     memoSetCmd     `cmd:"" help:"Replace the memo by TEXT, or by stdin with -."`
 	History memoHistoryCmd `cmd:"" help:"Show every change of the memo."`
+	Restore memoRestoreCmd `cmd:"" help:"Make an earlier version the memo again."`
 }
 
 type memoShowCmd struct{}
@@ -80,6 +81,25 @@ func (m *memoSetCmd) Run(ctx context.Context, e *env) error {
 			return e.printMemo(x, a.memos.Limit())
 		}
 		e.printf("memo set: %d of %d characters, version %d\n", len([]rune(x.Content)), a.memos.Limit(), x.Version)
+		return nil
+	})
+}
+
+type memoRestoreCmd struct {
+	Version int64 `arg:"" help:"The version, as its history shows it."`
+}
+
+// Run restores a version.
+func (m *memoRestoreCmd) Run(ctx context.Context, e *env) error {
+	return e.withApp(ctx, func(a *app, c caller.Caller) error {
+		x, err := a.memos.Restore(ctx, c, m.Version)
+		if err != nil {
+			return err
+		}
+		if e.json {
+			return e.printMemo(x, a.memos.Limit())
+		}
+		e.printf("memo restored: version %d is now version %d\n", m.Version, x.Version)
 		return nil
 	})
 }

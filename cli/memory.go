@@ -36,7 +36,7 @@ type memoryListCmd struct {
 	scope      caller.Scope
 	Limit      int      `help:"How many, 1 to 100." default:"20"`
 	Cursor     string   `help:"Where the page before ended."`
-	State      string   `help:"live, archived, superseded or deleted (the trash)." default:"live" enum:"live,archived,superseded,deleted"`
+	State      string   `help:"live, archived, superseded, or deleted (also: trash)." default:"live" enum:"live,archived,superseded,deleted,trash"`
 	Importance string   `help:"Only low, medium or high."`
 	Tag        []string `help:"Only with this tag; repeat for several."`
 }
@@ -44,6 +44,12 @@ type memoryListCmd struct {
 // Run lists a page.
 func (m *memoryListCmd) Run(ctx context.Context, e *env) error {
 	return e.withApp(ctx, func(a *app, c caller.Caller) error {
+		if m.Limit < 1 {
+			return usage(fmt.Errorf("--limit %d; allowed: 1 to %d", m.Limit, vector.MaxListLimit))
+		}
+		if m.State == "trash" {
+			m.State = string(vector.Deleted)
+		}
 		p, err := a.memories.List(ctx, c, vector.ListQuery{
 			Scope: m.scope, Limit: m.Limit, Cursor: m.Cursor, State: vector.State(m.State), Importance: vector.Importance(m.Importance), Tags: m.Tag,
 		})
@@ -148,7 +154,7 @@ func (m *memoryAddCmd) Run(ctx context.Context, e *env) error {
 			return err
 		}
 		if e.json {
-			return e.printJSON(map[string]any{"memory": w.Memory, "duplicate_of": w.DuplicateOf, "superseded": w.Superseded, "similar": w.Similar, "notices": w.Notices})
+			return e.printJSON(map[string]any{"memory": w.Memory, "duplicate_of": w.DuplicateOf, "superseded": w.Superseded, "similar": noNil(w.Similar), "notices": noNil(w.Notices)})
 		}
 		switch {
 		case w.DuplicateOf != "":
@@ -164,6 +170,14 @@ func (m *memoryAddCmd) Run(ctx context.Context, e *env) error {
 		}
 		return nil
 	})
+}
+
+// noNil makes an empty list of none, which JSON tells apart.
+func noNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 type memoryDeleteCmd struct {
@@ -189,9 +203,24 @@ func (m *memoryDeleteCmd) Run(ctx context.Context, e *env) error {
 		if e.json {
 			return e.printJSON(x)
 		}
-		e.printf("deleted %s  %s\n(undo: reverie memory restore %s)\n", x.ID, clip(x.Content, 80), x.ID)
+		e.printf("deleted %s  %s\n(undo: reverie %smemory %s restore %s)\n", x.ID, clip(x.Content, 80), asCaller(c), m.scope, x.ID)
 		return nil
 	})
+}
+
+// asCaller is the flags that make another call the same caller's, with a blank behind.
+func asCaller(c caller.Caller) string {
+	var b strings.Builder
+	if c.User != "local" {
+		fmt.Fprintf(&b, "--user %q ", c.User)
+	}
+	if c.InGroup() {
+		fmt.Fprintf(&b, "--group %q ", c.Group)
+		if c.Role != caller.RoleNone {
+			fmt.Fprintf(&b, "--role %s ", c.Role)
+		}
+	}
+	return b.String()
 }
 
 type memoryRestoreCmd struct {

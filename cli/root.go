@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -17,6 +18,7 @@ import (
 	"reverie/config"
 	"reverie/internal/caller"
 	"reverie/memo"
+	"reverie/store"
 	"reverie/vector"
 )
 
@@ -76,12 +78,20 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "reverie: %s\n", message(err))
+	code := exitFailed
 	var coded exitError
-	if errors.As(err, &coded) {
-		return coded.code
+	switch {
+	case errors.As(err, &coded):
+		code = coded.code
+	case errors.Is(err, vector.ErrInvalid), errors.Is(err, memo.ErrInvalid), errors.Is(err, caller.ErrInvalid):
+		code = exitUsage
 	}
-	return exitFailed
+	if slices.Contains(args, "--json") {
+		json.NewEncoder(stderr).Encode(map[string]any{"error": message(err), "code": code})
+	} else {
+		fmt.Fprintf(stderr, "reverie: %s\n", message(err))
+	}
+	return code
 }
 
 // help is raised by kong after it printed help, to end the program.
@@ -107,6 +117,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	)
 	if err != nil {
 		return err
+	}
+	switch {
+	case len(args) == 1 && (args[0] == "--version" || args[0] == "-v"):
+		args = []string{"version"}
+	case len(args) > 0 && args[0] == "help":
+		args = append(args[1:], "--help")
 	}
 	k, err := parser.Parse(scopeFirst(args))
 	if err != nil {
@@ -188,6 +204,8 @@ func message(err error) string {
 		return s + "; nothing was changed (see it with: reverie memo show)"
 	case errors.Is(err, vector.ErrNotFound):
 		return s + " (list them with: reverie memory list)"
+	case errors.Is(err, store.ErrDamaged) && !strings.Contains(s, "doctor"):
+		return s + " (see: reverie doctor)"
 	case errors.Is(err, caller.ErrForbidden):
 		return s + " (an operator can pass --role admin)"
 	}

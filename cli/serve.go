@@ -2,7 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"time"
+
+	"golang.org/x/term"
 
 	"reverie/internal/caller"
 	"reverie/mcp"
@@ -38,6 +43,9 @@ func (s *serveCmd) Run(ctx context.Context, e *env) error {
 		return usage(err)
 	}
 	log.Debug("serving over stdio", "component", "serve", "home", e.cfg.Home, "version", version())
+	if f, ok := e.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintln(e.stderr, "reverie speaks MCP on stdin and stdout, for a client to talk to; to look around try: reverie demo, reverie --help. Ctrl-D ends it.")
+	}
 	a.memories.Warm(c)
 	if err := server.ServeStdio(ctx, e.stdin, e.stdout); err != nil {
 		return err
@@ -69,6 +77,9 @@ func (a *app) callerStatus(ctx context.Context, c caller.Caller) (any, error) {
 	}{Version: version(), Embedder: a.embedder.Space().Protocol + " " + a.embedder.Space().Model, Memories: []vector.Stats{}}
 	for _, scope := range scopesOf(c) {
 		st, err := a.memories.Stats(ctx, c, scope)
+		if errors.Is(err, vector.ErrDenied) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"reverie/internal/caller"
@@ -27,6 +31,10 @@ type statusReport struct {
 
 // Run gathers and prints the report.
 func (statusCmd) Run(ctx context.Context, e *env) error {
+	if _, err := os.Stat(filepath.Join(e.cfg.Home, databaseName)); errors.Is(err, fs.ErrNotExist) {
+		// Looking must not make a database, least of all in a mistyped home.
+		return fmt.Errorf("nothing is stored in %s yet: it has no database (if that is not the home you mean, see --home and REVERIE_HOME)", e.cfg.Home)
+	}
 	return e.withApp(ctx, func(a *app, c caller.Caller) error {
 		r := statusReport{
 			Version: version(), Home: e.cfg.Home, Database: a.db.Path(), Caller: c, Toolsets: e.cfg.Toolsets.Enabled,
@@ -39,6 +47,9 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 		}
 		for _, scope := range scopesOf(c) {
 			st, err := a.memories.Stats(ctx, c, scope)
+			if errors.Is(err, vector.ErrDenied) {
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -135,10 +135,7 @@ func badEnvLine(text string) int {
 // envWarnings names the variables in .env that look like ours and have no effect. They are no errors: the files of
 // older versions and of other programs may have more.
 func envWarnings(f *envFile) []string {
-	known := []string{}
-	for _, k := range keys() {
-		known = append(known, k.env...)
-	}
+	known := envNames()
 	var warnings []string
 	for name := range f.values {
 		switch {
@@ -146,6 +143,31 @@ func envWarnings(f *envFile) []string {
 			warnings = append(warnings, f.path+": REVERIE_HOME has no effect in the home itself; set it in the environment")
 		case strings.HasPrefix(name, "REVERIE_") && !slices.Contains(known, name):
 			warnings = append(warnings, f.path+": "+name+" has no effect"+didYouMean(name, known))
+		}
+	}
+	sort.Strings(warnings)
+	return warnings
+}
+
+// envNames are the environment variables that set a key.
+func envNames() []string {
+	var names []string
+	for _, k := range keys() {
+		names = append(names, k.env...)
+	}
+	return names
+}
+
+// UnknownEnv returns a warning for each REVERIE_ variable of an environment, given as
+// "NAME=value" lines, that means nothing: a misspelt REVERIE_USER would otherwise
+// put memories under another user without a word.
+func UnknownEnv(environ []string) []string {
+	known := append(envNames(), "REVERIE_HOME")
+	var warnings []string
+	for _, line := range environ {
+		name, _, _ := strings.Cut(line, "=")
+		if strings.HasPrefix(name, "REVERIE_") && !slices.Contains(known, name) {
+			warnings = append(warnings, "environment variable "+name+" has no effect"+didYouMean(name, known))
 		}
 	}
 	sort.Strings(warnings)

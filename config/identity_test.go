@@ -3,8 +3,16 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+func TestUnknownEnv(t *testing.T) {
+	got := UnknownEnv([]string{"REVERIE_USR=zed", "REVERIE_USER=ann", "REVERIE_HOME=/x", "HOME=/y", "REVERIE_BIN"})
+	if len(got) != 2 || !strings.Contains(got[1], "REVERIE_USR") || !strings.Contains(got[1], "REVERIE_USER") {
+		t.Errorf("warnings %q", got)
+	}
+}
 
 // A stronger source that names a user or a group does not inherit what weaker ones say
 // of another.

@@ -3,6 +3,7 @@ package memo
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -153,6 +154,26 @@ func (s *Store) History(ctx context.Context, c caller.Caller) ([]journal.Entry, 
 		return nil, err
 	}
 	return journal.History(ctx, s.db, part, journal.KindMemo, part, 0)
+}
+
+// Restore makes the text of an earlier version the memo again, as a new version. It needs
+// what [Store.Set] needs; a version that is not among the last 100 is [ErrInvalid].
+func (s *Store) Restore(ctx context.Context, c caller.Caller, version int64) (Memo, error) {
+	entries, err := s.History(ctx, c)
+	if err != nil {
+		return Memo{}, err
+	}
+	for _, e := range entries {
+		var m Memo
+		if err := json.Unmarshal(e.After, &m); err != nil {
+			return Memo{}, fmt.Errorf("memo version of change %d: %w", e.Seq, err)
+		}
+		if m.Version == version {
+			restored, _, err := s.Set(ctx, c, m.Content, nil)
+			return restored, err
+		}
+	}
+	return Memo{}, fmt.Errorf("%w: no version %d among the last %d; see its history for the numbers", ErrInvalid, version, len(entries))
 }
 
 func load(g *gorm.DB, part string) (Memo, error) {

@@ -66,6 +66,21 @@ func TestSet(t *testing.T) {
 	}
 }
 
+func TestRestore(t *testing.T) {
+	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
+	mustSet(t, s, ann, "one")
+	mustSet(t, s, ann, "two")
+	if m, err := s.Restore(t.Context(), ann, 1); err != nil || m.Content != "one" || m.Version != 3 {
+		t.Errorf("restored %+v, %v", m, err)
+	}
+	if _, err := s.Restore(t.Context(), ann, 9); !errors.Is(err, memo.ErrInvalid) {
+		t.Errorf("a version that never was: %v", err)
+	}
+	if _, err := s.Restore(t.Context(), inGroup(ann, "g", caller.RoleMember), 1); err == nil {
+		t.Error("a member restored the group's memo")
+	}
+}
+
 func TestConflict(t *testing.T) {
 	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
 	mustSet(t, s, ann, "one")
