@@ -86,7 +86,10 @@ func (c Caller) Validate() error {
 }
 
 // CheckID checks a user, group or conversation id: 1 to 128 code points of valid
-// UTF-8, not only white space, without control characters. Ids are compared exactly.
+// UTF-8, without white space at its ends, control characters, line separators, and
+// characters that are invisible or change the direction of writing. Ids are compared
+// exactly, so two that look the same must be the same. Joiner and non-joiner stay: some
+// scripts spell names with them. The error never quotes the id.
 func CheckID(field, id string) error {
 	switch {
 	case strings.TrimSpace(id) == "":
@@ -98,7 +101,40 @@ func CheckID(field, id string) error {
 	case strings.IndexFunc(id, unicode.IsControl) >= 0:
 		return fmt.Errorf("%w: %s id has a control character; remove it", ErrInvalid, field)
 	}
+	// The line separators are white space too; said first, what they are is plainer.
+	if at := strings.IndexFunc(id, unseen); at >= 0 {
+		r, _ := utf8.DecodeRuneInString(id[at:])
+		return fmt.Errorf("%w: %s id has an invisible or direction-changing character (U+%04X); remove it", ErrInvalid, field, r)
+	}
+	if strings.TrimSpace(id) != id {
+		return fmt.Errorf("%w: %s id begins or ends with white space; remove it", ErrInvalid, field)
+	}
 	return nil
+}
+
+// unseen reports whether r changes nothing, or only the direction, of what a reader sees.
+func unseen(r rune) bool {
+	const nonJoiner, joiner, lineSeparator, paragraphSeparator = 0x200C, 0x200D, 0x2028, 0x2029
+	if r == lineSeparator || r == paragraphSeparator {
+		return true
+	}
+	return unicode.Is(unicode.Cf, r) && r != nonJoiner && r != joiner
+}
+
+// maxEcho bounds, in code points, how much of a refused value an error message repeats.
+const maxEcho = 40
+
+// echo quotes the beginning of a refused value: enough to recognise a slip of the pen, not
+// enough to fill a log or to speak to a model.
+func echo(v string) string {
+	n := 0
+	for i := range v {
+		if n == maxEcho {
+			return fmt.Sprintf("%q…", v[:i])
+		}
+		n++
+	}
+	return fmt.Sprintf("%q", v)
 }
 
 // CheckPlatform checks a platform name. Letters and digits only: the first underscore
@@ -110,7 +146,7 @@ func CheckPlatform(p string) error {
 		ok = c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 	}
 	if !ok {
-		return fmt.Errorf("%w: platform %q; use 1 to %d ASCII letters and digits, such as Local or QQPlatform", ErrInvalid, p, MaxPlatformBytes)
+		return fmt.Errorf("%w: platform %s; use 1 to %d ASCII letters and digits, such as Local or QQPlatform", ErrInvalid, echo(p), MaxPlatformBytes)
 	}
 	return nil
 }
@@ -121,7 +157,7 @@ func ParseRole(s string) (Role, error) {
 	case RoleNone, RoleMember, RoleAdmin, RoleOwner:
 		return r, nil
 	}
-	return RoleNone, fmt.Errorf("%w: role %q; allowed: member, admin, owner", ErrInvalid, s)
+	return RoleNone, fmt.Errorf("%w: role %s; allowed: member, admin, owner", ErrInvalid, echo(s))
 }
 
 // ParseScope reads a scope name; the empty string is [ScopeUser].
@@ -132,7 +168,7 @@ func ParseScope(s string) (Scope, error) {
 	case ScopeUser, ScopeGroup:
 		return sc, nil
 	}
-	return "", fmt.Errorf("%w: scope %q; allowed: user, group", ErrInvalid, s)
+	return "", fmt.Errorf("%w: scope %s; allowed: user, group", ErrInvalid, echo(s))
 }
 
 // Partition returns the key under which the scope's data lives, or [ErrNoGroup] for
@@ -162,7 +198,7 @@ func (c Caller) MayRewrite(s Scope) error {
 	}
 	has := "no role is known for you"
 	if c.Role != RoleNone {
-		has = fmt.Sprintf("your role is %q", string(c.Role))
+		has = "your role is " + echo(string(c.Role))
 	}
 	return fmt.Errorf("%w: only an admin or owner of the group may change or delete group data, and %s; ask one of them, or add a new memory instead", ErrForbidden, has)
 }
