@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -123,6 +124,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		args = []string{"version"}
 	case len(args) > 0 && args[0] == "help":
 		args = append(args[1:], "--help")
+	}
+	for i, a := range args {
+		if !utf8.ValidString(a) {
+			// Different bytes would become the same replacement character, and two users one.
+			return usage(fmt.Errorf("argument %d is not valid UTF-8", i+1))
+		}
 	}
 	k, err := parser.Parse(scopeFirst(args))
 	if err != nil {

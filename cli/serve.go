@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -42,6 +44,9 @@ func (s *serveCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return usage(err)
 	}
+	// A client that goes away makes writing fail, which ends the session in good order;
+	// the signal would end the process in the middle.
+	signal.Ignore(syscall.SIGPIPE)
 	log.Debug("serving over stdio", "component", "serve", "home", e.cfg.Home, "version", version())
 	if f, ok := e.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(e.stderr, "reverie speaks MCP on stdin and stdout, for a client to talk to; to look around try: reverie demo, reverie --help. Ctrl-D ends it.")

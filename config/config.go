@@ -185,15 +185,16 @@ func (c *Config) apply(o Options, file *tomlFile, env *envFile) []error {
 }
 
 // separateIdentities keeps group and role from reaching a user, and a role from reaching
-// a group, that a stronger source names: REVERIE_USER=bo must not make bo the owner that
+// a group or platform, that a stronger source names: REVERIE_USER=bo must not make bo the owner that
 // config.toml speaks of.
 func (c *Config) separateIdentities() {
 	user, group, role := c.strength("identity.user"), c.strength("identity.group"), c.strength("identity.role")
+	platform := c.strength("identity.platform")
 	if group < user {
 		c.Identity.Group = ""
 		delete(c.origins, "identity.group")
 	}
-	if role < max(user, group) {
+	if role < max(user, group, platform) {
 		c.Identity.Role = ""
 		delete(c.origins, "identity.role")
 	}

@@ -26,14 +26,15 @@ func TestIdentitiesAreNotMixed(t *testing.T) {
 		env, flags map[string]string
 		want       Identity
 	}{
-		"file alone":          {nil, nil, Identity{User: "cu", Group: "cg", Role: "owner", Platform: "QQ"}},
-		"environment's user":  {map[string]string{"REVERIE_USER": "eu"}, nil, Identity{User: "eu", Platform: "QQ"}},
-		"user and group":      {map[string]string{"REVERIE_USER": "eu", "REVERIE_GROUP": "eg"}, nil, Identity{User: "eu", Group: "eg", Platform: "QQ"}},
-		"all three":           {map[string]string{"REVERIE_USER": "eu", "REVERIE_GROUP": "eg", "REVERIE_ROLE": "admin"}, nil, Identity{User: "eu", Group: "eg", Role: "admin", Platform: "QQ"}},
-		"environment's group": {map[string]string{"REVERIE_GROUP": "eg"}, nil, Identity{User: "cu", Group: "eg", Platform: "QQ"}},
-		"environment's role":  {map[string]string{"REVERIE_ROLE": "member"}, nil, Identity{User: "cu", Group: "cg", Role: "member", Platform: "QQ"}},
-		"flag's user":         {map[string]string{"REVERIE_ROLE": "owner"}, map[string]string{"identity.user": "fu"}, Identity{User: "fu", Platform: "QQ"}},
-		"flag's group":        {nil, map[string]string{"identity.group": "fg"}, Identity{User: "cu", Group: "fg", Platform: "QQ"}},
+		"file alone":             {nil, nil, Identity{User: "cu", Group: "cg", Role: "owner", Platform: "QQ"}},
+		"environment's user":     {map[string]string{"REVERIE_USER": "eu"}, nil, Identity{User: "eu", Platform: "QQ"}},
+		"user and group":         {map[string]string{"REVERIE_USER": "eu", "REVERIE_GROUP": "eg"}, nil, Identity{User: "eu", Group: "eg", Platform: "QQ"}},
+		"all three":              {map[string]string{"REVERIE_USER": "eu", "REVERIE_GROUP": "eg", "REVERIE_ROLE": "admin"}, nil, Identity{User: "eu", Group: "eg", Role: "admin", Platform: "QQ"}},
+		"environment's group":    {map[string]string{"REVERIE_GROUP": "eg"}, nil, Identity{User: "cu", Group: "eg", Platform: "QQ"}},
+		"environment's role":     {map[string]string{"REVERIE_ROLE": "member"}, nil, Identity{User: "cu", Group: "cg", Role: "member", Platform: "QQ"}},
+		"environment's platform": {map[string]string{"REVERIE_PLATFORM": "TG"}, nil, Identity{User: "cu", Group: "cg", Platform: "TG"}},
+		"flag's user":            {map[string]string{"REVERIE_ROLE": "owner"}, map[string]string{"identity.user": "fu"}, Identity{User: "fu", Platform: "QQ"}},
+		"flag's group":           {nil, map[string]string{"identity.group": "fg"}, Identity{User: "cu", Group: "fg", Platform: "QQ"}},
 	} {
 		c, err := Load(Options{HomeFlag: home, Flags: row.flags, Getenv: func(k string) string { return row.env[k] }})
 		if err != nil {

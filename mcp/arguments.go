@@ -147,6 +147,9 @@ func (p param) decodeList(raw json.RawMessage) (any, error) {
 	if json.Unmarshal(raw, &items) != nil {
 		return nil, badArgument("%s must be %s, not %s", p.name, p.wants(), describe(raw))
 	}
+	if p.max > 0 && int64(len(items)) > p.max {
+		return nil, badArgument("%s has %d items; the limit is %d", p.name, len(items), p.max)
+	}
 	out := make([]string, 0, len(items))
 	for i, item := range items {
 		var s string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	sdk "github.com/mark3labs/mcp-go/mcp"
 	sdkserver "github.com/mark3labs/mcp-go/server"
@@ -33,6 +34,9 @@ func noteError(ctx context.Context, err error) {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) && wrong.Field != "" {
 			v.err = rpcErrorf(sdk.INVALID_PARAMS, "%s of %s must not be of type %s", wrong.Field, unparsable.GetMethod(), wrong.Value)
+			if number, ok := strings.CutPrefix(wrong.Value, "number "); ok {
+				v.err = rpcErrorf(sdk.INVALID_PARAMS, "the number %s in %s is too large to be read; nothing was done; give one within the limits that the schema of the call names", shorten(number, 48), unparsable.GetMethod())
+			}
 		}
 	}
 }
@@ -57,6 +61,9 @@ func (s *Server) dispatch(ctx context.Context, m message) (reply sdk.JSONRPCMess
 	if m.id != nil {
 		if len(meta) > 0 && meta[0] != '{' && string(meta) != "null" {
 			return errorReply(m.id, rpcErrorf(sdk.INVALID_PARAMS, "_meta must be an object, not %s", describe(meta)))
+		}
+		if bad := checkSurrogates(m); bad != nil {
+			return errorReply(m.id, bad)
 		}
 		if err != nil && m.method != string(sdk.MethodToolsCall) {
 			return errorReply(m.id, rpcErrorf(sdk.INVALID_PARAMS, "%v", err))
@@ -119,6 +126,9 @@ func (s *Server) preflight(m message) *rpcError {
 		}
 		var uri string
 		_ = json.Unmarshal(m.params["uri"], &uri) // checked just now
+		if m.method == string(sdk.MethodResourcesSubscribe) && s.watch.full() {
+			return rpcErrorf(sdk.INVALID_PARAMS, "there are %d subscriptions already, which is the limit; unsubscribe from some first", maxSubscriptions)
+		}
 		return checkURI(uri, m.method, modern(m))
 	case sdk.MethodSubscriptionsListen:
 		var uris []string

@@ -14,6 +14,13 @@ import (
 // than a dozen levels, and parsers recurse.
 const maxDepth = 200
 
+// maxValues bounds the values in a message: the largest honest one, a list of tags, has
+// a few dozen, and parsing takes some hundred bytes of memory for each.
+const maxValues = 20_000
+
+// maxMethod bounds the name of a method, which errors repeat.
+const maxMethod = 128
+
 // rpcError is an error of the protocol, as opposed to one that a tool reports.
 type rpcError struct {
 	code    int
@@ -70,8 +77,12 @@ func checkJSON(data []byte) *rpcError {
 	switch {
 	case !utf8.Valid(data):
 		return rpcErrorf(sdk.PARSE_ERROR, "the message is not valid UTF-8; send UTF-8 whatever the system's code page is")
-	case depth(data) > maxDepth:
+	}
+	switch deep, values := shape(data); {
+	case deep > maxDepth:
 		return rpcErrorf(sdk.PARSE_ERROR, "the message is nested more than %d levels deep", maxDepth)
+	case values > maxValues:
+		return rpcErrorf(sdk.INVALID_REQUEST, "the message has more than %s values; nothing was done; send less in one call", thousands(maxValues))
 	}
 	if json.Valid(data) {
 		return nil
@@ -102,6 +113,9 @@ func envelope(members object) (message, *rpcError) {
 		if json.Unmarshal(raw, &m.method) != nil || m.method == "" {
 			return m, rpcErrorf(sdk.INVALID_REQUEST, "method must be a string, not %s", describe(raw))
 		}
+		if len(m.method) > maxMethod {
+			return m, rpcErrorf(sdk.METHOD_NOT_FOUND, "there is no method of %d bytes", len(m.method))
+		}
 	} else if members["result"] == nil && members["error"] == nil {
 		return m, rpcErrorf(sdk.INVALID_REQUEST, "a request needs a method")
 	}
@@ -109,7 +123,13 @@ func envelope(members object) (message, *rpcError) {
 		if params[0] != '{' {
 			return m, rpcErrorf(sdk.INVALID_PARAMS, "params must be an object, not %s", describe(params))
 		}
+		if err := checkKeys(params, "params"); err != nil {
+			return m, err
+		}
 		m.params = parseObject(params)
+		if err := checkKeys(m.params["_meta"], "_meta"); err != nil {
+			return m, err
+		}
 	} else {
 		delete(members, "params")
 	}
@@ -124,9 +144,10 @@ func envelope(members object) (message, *rpcError) {
 	return m, nil
 }
 
-// depth is the deepest nesting of arrays and objects in data.
-func depth(data []byte) int {
-	deepest, now := 0, 0
+// shape is the deepest nesting of arrays and objects in data, and about how many values
+// there are in them.
+func shape(data []byte) (deepest, values int) {
+	now := 0
 	inText, escaped := false, false
 	for _, c := range data {
 		switch {
@@ -142,9 +163,11 @@ func depth(data []byte) int {
 			deepest = max(deepest, now)
 		case c == '}', c == ']':
 			now--
+		case c == ',':
+			values++
 		}
 	}
-	return deepest
+	return deepest, values
 }
 
 // errorReply is the answer to a request that failed before or outside the SDK.

@@ -18,8 +18,8 @@ var metaKeys = []string{"reverie/user", "reverie/group", "reverie/role", "reveri
 // identify finds the caller of one request: what its _meta says, on top of base.
 //
 // A named user is another person, so the group and the role of base are theirs no
-// longer; a named group is another place, so the role of base does not hold there.
-// Conversation and platform fall through. Keys of others are ignored, unknown ones
+// longer; a named group or another platform is another place, so the role of base does
+// not hold there. Conversation and platform fall through. Keys of others are ignored, unknown ones
 // under reverie/ are an error: a typing mistake must not hand out another's memory.
 func identify(base caller.Caller, meta json.RawMessage) (caller.Caller, error) {
 	if len(meta) == 0 || string(meta) == "null" {
@@ -49,6 +49,10 @@ func identify(base caller.Caller, meta json.RawMessage) (caller.Caller, error) {
 // merge lays what the host said over base and checks the outcome.
 func merge(base caller.Caller, said map[string]string) (caller.Caller, error) {
 	c := base
+	if platform, ok := said["platform"]; ok && platform != c.Platform {
+		// The same group name on another platform is another group, with other owners.
+		c.Platform, c.Role = platform, ""
+	}
 	if user, ok := said["user"]; ok {
 		c.User, c.Group, c.Role = user, "", ""
 	}
@@ -64,9 +68,6 @@ func merge(base caller.Caller, said map[string]string) (caller.Caller, error) {
 	}
 	if conversation, ok := said["conversation"]; ok {
 		c.Conversation = conversation
-	}
-	if platform, ok := said["platform"]; ok {
-		c.Platform = platform
 	}
 	if err := c.Validate(); err != nil {
 		return base, err

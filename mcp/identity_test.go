@@ -26,7 +26,7 @@ func TestIdentityOfWrites(t *testing.T) {
 		{"role only", as("role", "member"), "Local_Private_owner", "Local_Group_home", "c0", false},
 		{"group and role", as("group", "club", "role", "owner"), "Local_Private_owner", "Local_Group_club", "c0", true},
 		{"all", as("user", "张三", "group", "qq-group-1", "role", "admin", "conversation", "c9", "platform", "QQPlatform"), "QQPlatform_Private_张三", "QQPlatform_Group_qq-group-1", "c9", true},
-		{"platform only", as("platform", "QQPlatform"), "QQPlatform_Private_owner", "QQPlatform_Group_home", "c0", true},
+		{"platform only", as("platform", "QQPlatform"), "QQPlatform_Private_owner", "QQPlatform_Group_home", "c0", false},
 		{"empty group: in none", as("group", ""), "Local_Private_owner", "", "c0", false},
 		{"others' keys", object{"progressToken": 5, "io.example/x": []int{1}, "reverie": 1}, "Local_Private_owner", "Local_Group_home", "c0", true},
 	} {

@@ -82,6 +82,7 @@ func notFound(modern bool, uri, text string) *rpcError {
 	if modern {
 		code = sdk.INVALID_PARAMS
 	}
+	uri = shorten(uri, 200) // it may be megabytes long, and stands here twice
 	return &rpcError{code: code, message: uri + ": " + text, data: map[string]string{"uri": uri}}
 }
 

@@ -55,6 +55,7 @@ type conn struct {
 	session *session
 	out     *lineWriter
 
+	accept  context.Context // of taking new calls
 	calls   context.Context // of the calls under way
 	cancel  context.CancelFunc
 	streams context.Context // of what runs until the client leaves
@@ -82,6 +83,8 @@ func newConn(ctx context.Context, s *Server, out io.Writer) *conn {
 	c.calls, c.cancel = context.WithCancel(s.sdk.WithContext(context.WithoutCancel(ctx), c.session))
 	c.streams, c.stop = context.WithCancel(c.calls)
 	c.out = newLineWriter(out, c.cancel)
+	c.accept = ctx
+	context.AfterFunc(ctx, c.out.end)
 	return c
 }
 
@@ -98,6 +101,9 @@ func (c *conn) read(ctx context.Context, in io.Reader) error {
 		r := newLineReader(in, MaxLine)
 		for {
 			l, err := r.next()
+			if err != nil {
+				c.out.end() // whoever has gone is not waited for
+			}
 			select {
 			case lines <- item{l, err}:
 			case <-done:
@@ -160,7 +166,7 @@ func (c *conn) take(l line) {
 // spawn answers m on a goroutine of its own. limited calls wait for one of the slots.
 func (c *conn) spawn(ctx context.Context, m message, limited bool) {
 	weight := min(int64(len(m.raw)), pending)
-	if err := c.bytes.Acquire(c.calls, weight); err != nil {
+	if err := c.bytes.Acquire(c.accept, weight); err != nil {
 		return // the connection is ending
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

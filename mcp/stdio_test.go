@@ -290,3 +290,44 @@ func TestSeveralConnections(t *testing.T) {
 		}
 	}
 }
+
+// A client that floods the server and reads nothing can still be left: by a signal, and
+// by the end of its input.
+func TestFloodingClientThatDoesNotRead(t *testing.T) {
+	for _, by := range []string{"signal", "end of input"} {
+		t.Run(by, func(t *testing.T) {
+			h := newHome(t, setup{})
+			in, w := io.Pipe()
+			out, outW := io.Pipe()
+			defer out.Close()
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			done := make(chan error, 1)
+			go func() { done <- h.server.ServeStdio(ctx, in, outW) }()
+			flooded := make(chan struct{})
+			go func() {
+				defer close(flooded)
+				line := `{"jsonrpc":"2.0","id":"` + strings.Repeat("i", 1<<20) + `","method":"ping"}` + "\n"
+				for range 80 { // MiB: more than may wait
+					if _, err := io.WriteString(w, line); err != nil {
+						return
+					}
+				}
+				w.Close()
+			}()
+			if by == "signal" {
+				time.Sleep(300 * time.Millisecond)
+				stop()
+			} else {
+				time.AfterFunc(300*time.Millisecond, func() { w.Close() })
+			}
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatal("still serving")
+			}
+			in.Close()
+			<-flooded
+		})
+	}
+}

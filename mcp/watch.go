@@ -31,6 +31,17 @@ type watcher struct {
 // subscriptionKey tells apart what the SDK may subscribe several times.
 type subscriptionKey struct {
 	session, listen, uri string
+	caller               caller.Caller // one session may speak for several
+}
+
+// maxSubscriptions bounds those of a server: each is looked at whenever something changes.
+const maxSubscriptions = 1000
+
+// full reports whether no more subscriptions are taken.
+func (w *watcher) full() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.subs) >= maxSubscriptions
 }
 
 // subscription is one resource that one client wants to hear of, as the caller who asked.
@@ -45,7 +56,7 @@ type subscription struct {
 }
 
 func (sub *subscription) key() subscriptionKey {
-	return subscriptionKey{sub.session.SessionID(), listenKey(sub.listen), sub.uri}
+	return subscriptionKey{sub.session.SessionID(), listenKey(sub.listen), sub.uri, sub.caller}
 }
 
 func newWatcher(s *Server) *watcher {
@@ -59,8 +70,9 @@ func (w *watcher) hook(h *sdkserver.Hooks) {
 	})
 	h.AddAfterUnsubscribe(func(ctx context.Context, _ any, req *sdk.UnsubscribeRequest, _ *sdk.EmptyResult) {
 		if session := sdkserver.ClientSessionFromContext(ctx); session != nil {
+			c, err := w.s.callerOf(ctx)
 			w.remove(func(k subscriptionKey) bool {
-				return k == subscriptionKey{session: session.SessionID(), uri: req.Params.URI}
+				return err == nil && k == subscriptionKey{session: session.SessionID(), uri: req.Params.URI, caller: c}
 			})
 		}
 	})

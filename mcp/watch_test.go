@@ -166,3 +166,20 @@ func TestNoPollingWithoutSubscribers(t *testing.T) {
 	<-c.done
 	lacks(t, stacks(), "(*watcher).run")
 }
+
+// One session may speak for several people: each hears of what is theirs.
+func TestSubscribeForSeveral(t *testing.T) {
+	c := newHome(t, setup{}).serve(t)
+	c.initialize()
+	ann, bob := as("user", "ann"), as("user", "bob")
+	c.subscribe("memory://memo", ann)
+	c.subscribe("memory://memo", bob)
+	c.tool("update_memo", object{"content": "ann's"}, ann)
+	c.updated()
+	c.quiet(200 * time.Millisecond)
+	c.result("resources/unsubscribe", object{"uri": "memory://memo", "_meta": bob})
+	c.tool("update_memo", object{"content": "ann's again"}, ann)
+	c.updated()
+	c.tool("update_memo", object{"content": "bob's"}, bob)
+	c.quiet(200 * time.Millisecond)
+}

@@ -24,6 +24,7 @@ type lineWriter struct {
 	mu     sync.Mutex
 	change *sync.Cond
 	queue  []byte
+	ending bool // the connection is ending: nobody waits any more
 	closed bool
 	err    error
 }
@@ -43,13 +44,22 @@ func (w *lineWriter) write(m any) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queue) > maxQueue && w.err == nil && !w.closed {
+	for len(w.queue) > maxQueue && w.err == nil && !w.closed && !w.ending {
 		w.change.Wait()
 	}
-	if w.err == nil && !w.closed {
+	if w.err == nil && !w.closed && len(w.queue) <= maxQueue {
 		w.queue = append(append(w.queue, data...), '\n')
 		w.change.Broadcast()
 	}
+}
+
+// end frees those who wait for a client that does not read. What they wanted to say is
+// dropped, as it would be by the end of the process.
+func (w *lineWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ending = true
+	w.change.Broadcast()
 }
 
 func (w *lineWriter) run() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -112,10 +113,15 @@ func (s *Store) Set(ctx context.Context, c caller.Caller, content string, expect
 	if err := c.MayRewrite(scope); err != nil {
 		return Memo{}, nil, err
 	}
-	content, notices, err := s.opts.Clean(content)
+	clean, notices, err := s.opts.Clean(content)
 	if err != nil {
 		return Memo{}, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if clean == "" && content != "" {
+		// Only an empty text says that the memo is to go.
+		return Memo{}, nil, fmt.Errorf("%w: nothing of the text is left to store%s; give the memo's whole new text, or an empty one to clear it", ErrInvalid, because(notices))
+	}
+	content = clean
 	if n := utf8.RuneCountInString(content); n > s.opts.MaxChars {
 		return Memo{}, nil, &TooLongError{Chars: n, Limit: s.opts.MaxChars}
 	}
@@ -145,6 +151,14 @@ func (s *Store) Set(ctx context.Context, c caller.Caller, content string, expect
 		return Memo{}, nil, fmt.Errorf("write memo: %w", err)
 	}
 	return m, notices, nil
+}
+
+// because puts notices into brackets, with a blank before.
+func because(notices []string) string {
+	if len(notices) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(notices, "; ") + ")"
 }
 
 // History returns the changes of the memo in view, newest first, at most 100.

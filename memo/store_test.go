@@ -66,6 +66,24 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// A text that is cleaned away is a mistake, not a wish to clear the memo.
+func TestCleanedAway(t *testing.T) {
+	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{
+		Clean: func(text string) (string, []string, error) {
+			return strings.TrimSpace(strings.ReplaceAll(text, "secret", "")), []string{"removed a secret"}, nil
+		},
+	})
+	mustSet(t, s, ann, "likes rye")
+	for _, text := range []string{"secret", " \n", " secret "} {
+		if _, _, err := s.Set(t.Context(), ann, text, nil); !errors.Is(err, memo.ErrInvalid) {
+			t.Errorf("%q: %v, want refused", text, err)
+		}
+	}
+	if m, err := s.Get(t.Context(), ann); err != nil || m.Content != "likes rye" {
+		t.Errorf("the memo is now %+v, %v", m, err)
+	}
+}
+
 func TestRestore(t *testing.T) {
 	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
 	mustSet(t, s, ann, "one")

@@ -225,6 +225,9 @@ func (s *Service) find(g *gorm.DB, c caller.Caller, part, id string, want State)
 		return r, fmt.Errorf("%w: no memory %s here", ErrNotFound, id)
 	}
 	if want != "" && r.State != want {
+		if r.SupersededBy, err = s.successor(g, c, &r.Memory); err != nil {
+			return r, err
+		}
 		return r, stateError(&r.Memory)
 	}
 	return r, nil
@@ -234,6 +237,9 @@ func (s *Service) find(g *gorm.DB, c caller.Caller, part, id string, want State)
 func stateError(m *Memory) error {
 	switch m.State {
 	case Superseded:
+		if m.SupersededBy == "" {
+			return fmt.Errorf("%w: memory %s was replaced by a newer one", ErrState, m.ID)
+		}
 		return fmt.Errorf("%w: memory %s was replaced by %s; change that one", ErrState, m.ID, m.SupersededBy)
 	case Deleted:
 		return fmt.Errorf("%w: memory %s is in the trash; it can be restored with: reverie memory restore %s", ErrState, m.ID, m.ID)

@@ -63,7 +63,11 @@ func (s *Service) checkContent(content string) (string, []string, error) {
 	case clean == "":
 		return "", nil, fmt.Errorf("%w: nothing of the content is left to store (%s); give the fact itself in 1 to %d characters", ErrInvalid, strings.Join(notices, "; "), MaxContentRunes)
 	case n > MaxContentRunes:
-		return "", nil, fmt.Errorf("%w: content has %d characters; the limit is %d: shorten it, or split it into several memories", ErrInvalid, n, MaxContentRunes)
+		how := ""
+		if len(notices) > 0 {
+			how = " as it would be stored (" + strings.Join(notices, "; ") + ")"
+		}
+		return "", nil, fmt.Errorf("%w: content has %d characters%s; the limit is %d: shorten it, or split it into several memories", ErrInvalid, n, how, MaxContentRunes)
 	}
 	return clean, notices, nil
 }

@@ -3,6 +3,8 @@ package vector
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,7 +27,10 @@ func (s *Service) Get(ctx context.Context, c caller.Caller, scope caller.Scope, 
 	}
 	var r record
 	err = s.db.Read(ctx, func(g *gorm.DB) error {
-		r, err = s.find(g, c, part, id, "")
+		if r, err = s.find(g, c, part, id, ""); err != nil {
+			return err
+		}
+		r.SupersededBy, err = s.successor(g, c, &r.Memory)
 		return err
 	})
 	if err != nil {
@@ -34,13 +39,55 @@ func (s *Service) Get(ctx context.Context, c caller.Caller, scope caller.Scope, 
 	return r.Memory, nil
 }
 
+// successor is the id of the memory that replaced m, empty if the caller may not know of
+// it: in a group, a private one does not exist.
+func (s *Service) successor(g *gorm.DB, c caller.Caller, m *Memory) (string, error) {
+	if m.SupersededBy == "" || !c.InGroup() {
+		return m.SupersededBy, nil
+	}
+	_, err := s.find(g, c, m.Partition, m.SupersededBy, "")
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	return m.SupersededBy, err
+}
+
 // History returns the changes of one memory, newest first, at most 100.
 func (s *Service) History(ctx context.Context, c caller.Caller, scope caller.Scope, id string) ([]journal.Entry, error) {
 	m, err := s.Get(ctx, c, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	return journal.History(ctx, s.db, m.Partition, journal.KindMemory, id, 0)
+	entries, err := journal.History(ctx, s.db, m.Partition, journal.KindMemory, id, 0)
+	if err != nil || !c.InGroup() {
+		return entries, err
+	}
+	for i := range entries {
+		for _, state := range []*json.RawMessage{&entries[i].Before, &entries[i].After} {
+			if *state, err = s.withoutHidden(ctx, c, *state); err != nil {
+				return nil, fmt.Errorf("history of memory %s: %w", id, err)
+			}
+		}
+	}
+	return entries, nil
+}
+
+// withoutHidden takes the successor out of a recorded state if the caller may not know
+// of it.
+func (s *Service) withoutHidden(ctx context.Context, c caller.Caller, state json.RawMessage) (json.RawMessage, error) {
+	var m Memory
+	if len(state) == 0 || json.Unmarshal(state, &m) != nil || m.SupersededBy == "" {
+		return state, nil
+	}
+	err := s.db.Read(ctx, func(g *gorm.DB) error {
+		var err error
+		m.SupersededBy, err = s.successor(g, c, &m)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(m)
 }
 
 // List returns a page of the memories of a scope, newest first. A page after a change

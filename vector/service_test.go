@@ -417,6 +417,29 @@ func TestPrivateTwin(t *testing.T) {
 	}
 }
 
+// The id of a private memory does not show through what it replaced.
+func TestPrivateSuccessor(t *testing.T) {
+	h := newHome(t, vector.Options{})
+	g := in(ann, "g", caller.RoleOwner)
+	old := h.write(t, ann, vector.Draft{Content: "ann lives in Porto"})
+	secret := h.write(t, ann, vector.Draft{Content: "ann hides in Faro", Private: true, Supersedes: old.Memory.ID})
+	m, err := h.Get(t.Context(), g, "", old.Memory.ID)
+	if err != nil || m.SupersededBy != "" {
+		t.Errorf("in the group the old memory is %+v, %v", m, err)
+	}
+	entries, err := h.History(t.Context(), g, "", old.Memory.ID)
+	if err != nil || len(entries) != 2 || strings.Contains(string(entries[0].After), secret.Memory.ID) {
+		t.Errorf("in the group its history is %+v, %v", entries, err)
+	}
+	text := "ann lives in Braga"
+	if _, err := h.Update(t.Context(), g, "", old.Memory.ID, vector.Patch{Content: &text}); !errors.Is(err, vector.ErrState) || strings.Contains(err.Error(), secret.Memory.ID) {
+		t.Errorf("in the group an update says %v", err)
+	}
+	if m, err = h.Get(t.Context(), ann, "", old.Memory.ID); err != nil || m.SupersededBy != secret.Memory.ID {
+		t.Errorf("in private the old memory is %+v, %v", m, err)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func TestDenyGroups(t *testing.T) {

@@ -160,11 +160,8 @@ func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) e
 	var old record
 	if supersedes != "" {
 		var err error
-		if old, err = w.find(tx.DB, w.c, tx.Part, supersedes, ""); err != nil {
+		if old, err = w.find(tx.DB, w.c, tx.Part, supersedes, Live); err != nil {
 			return err
-		}
-		if old.State != Live {
-			return stateError(&old.Memory)
 		}
 	}
 	have, err := liveTwins(tx.DB, w.space, tx.Part, contentHash(m.Content))
