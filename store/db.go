@@ -45,6 +45,7 @@ type Options struct {
 type DB struct {
 	path string
 	lock *homeLock
+	file openFile
 	w, r *gorm.DB
 	wsql *sql.DB
 	rsql *sql.DB
@@ -106,6 +107,9 @@ func (d *DB) connect(ctx context.Context, o Options) error {
 		common = append(common, fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
 	var err error
+	if d.file, err = lookAt(d.path); err != nil {
+		return err
+	}
 	if d.w, d.wsql, err = openPool(ctx, dsn(d.path, append(common, "cache_size(-8000)"), "immediate"), 1); err != nil {
 		return err
 	}
@@ -118,8 +122,10 @@ func (d *DB) connect(ctx context.Context, o Options) error {
 	if d.r, d.rsql, err = openPool(ctx, dsn(d.path, append(common, "cache_size(-4000)", "query_only(1)"), "deferred"), readers); err != nil {
 		return err
 	}
-	d.ver, err = d.rsql.PrepareContext(ctx, "SELECT version FROM partitions WHERE key = ?")
-	return err
+	if d.ver, err = d.rsql.PrepareContext(ctx, "SELECT version FROM partitions WHERE key = ?"); err != nil {
+		return err
+	}
+	return d.file.inPlace() // else it was looked at and opened as two different files
 }
 
 // checkWritable finds out now, and not at the first memory, that nothing can be
@@ -148,6 +154,7 @@ func dsn(path string, pragmas []string, lock string) string {
 	if lock == "readonly" {
 		q.Set("mode", "ro")
 	} else {
+		q.Set("mode", "rw") // never made by SQLite: a connection opened late would begin an empty database
 		q.Set("_txlock", lock)
 	}
 	// A path is not a URI: only what would end it or start an escape needs escaping.

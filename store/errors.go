@@ -16,6 +16,9 @@ var (
 	ErrDamaged = errors.New("damaged database")
 	// ErrBusy means that another process kept the database locked beyond the busy timeout.
 	ErrBusy = errors.New("database busy")
+	// ErrMoved means that the database file is no longer where it was opened: what is
+	// written into it now would be lost. Nothing of the change was stored.
+	ErrMoved = errors.New("database moved")
 	// ErrNewer means that the database was written by a newer version of the program.
 	ErrNewer = errors.New("database of a newer version")
 	// ErrUnchanged is returned by a function under [DB.Write] that found nothing to
@@ -59,7 +62,7 @@ func full(path string, err error) error {
 
 // classify puts a known condition before an engine error; others pass unchanged.
 func (d *DB) classify(err error) error {
-	for _, known := range []error{ErrFull, ErrReadOnly, ErrDamaged, ErrBusy, ErrNewer} {
+	for _, known := range []error{ErrFull, ErrReadOnly, ErrDamaged, ErrBusy, ErrMoved, ErrNewer} {
 		if errors.Is(err, known) {
 			return err // said already, by a call inside this one
 		}

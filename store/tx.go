@@ -96,6 +96,9 @@ func (d *DB) transact(ctx context.Context, fn func(context.Context, *sql.Tx) err
 	if err := fn(ctx, tx); err != nil {
 		return err
 	}
+	if err := d.file.inPlace(); err != nil {
+		return err
+	}
 	if err := tx.Commit(); err != nil {
 		return err
 	}
@@ -123,6 +126,9 @@ func (d *DB) Version(ctx context.Context, part string) (int64, error) {
 // Exec runs one statement outside any partition's history: bookkeeping such as when a
 // memory was last used, which no cache depends on.
 func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
+	if err := d.file.inPlace(); err != nil {
+		return err
+	}
 	return d.interrupted(ctx, d.w.WithContext(ctx).Exec(query, args...).Error)
 }
 
