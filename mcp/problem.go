@@ -64,7 +64,7 @@ func (s *Server) problem(name string, err error) string {
 func known(err error) bool {
 	for _, k := range []error{
 		caller.ErrInvalid, caller.ErrNoGroup, caller.ErrForbidden, vector.ErrDenied,
-		store.ErrFull, store.ErrReadOnly, store.ErrDamaged, store.ErrBusy, store.ErrNewer,
+		store.ErrFull, store.ErrReadOnly, store.ErrDamaged, store.ErrBusy, store.ErrMoved, store.ErrNewer,
 	} {
 		if errors.Is(err, k) {
 			return true
