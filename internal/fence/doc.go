@@ -16,7 +16,8 @@
 // a backslash behind its first character: ⟦\/memory …⟧, <\/memo>, <\|im_end|>, <\system>. It is visible and short,
 // and neither a model nor [Strip] takes it for the real thing.
 //
-// [Strip] recognises marks by their form, not by the key: a block made by another process, or before the key changed,
+// [Strip] recognises marks by their form, not by the key: a block made by another process, or before the key changed, or
+// one whose brackets a program or a model has rewritten,
 // is taken out as well.
 //
 // What is worth fencing, and where the block is put, is decided by the callers.

@@ -19,7 +19,7 @@ func Escape(text string) string {
 func escape(b *strings.Builder, s string) {
 	done := 0
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf && c != '<' && c != '[' && c != '\\' {
+		if c := s[i]; c < utf8.RuneSelf && c != '<' && c != '[' && c != '\\' && c != '&' {
 			i++
 			continue
 		}
@@ -49,6 +49,8 @@ func suspicious(r rune, rest string) bool {
 		return false // already escaped, or harmless
 	}
 	switch r {
+	case '&':
+		return opensMark("&"+rest) > 0
 	case '⟦', '〚': // our own bracket and its twin: whatever follows
 		return true
 	case '[', '［', '【', '〖', '〔', '⟬', '❲', '⦗', '⁅', '「', '『':
@@ -108,10 +110,10 @@ func (sc *scanner) word(limit int) string {
 
 // mark: more brackets, perhaps a slash, a word, and a number as long as a sentinel.
 func (sc *scanner) mark() bool {
-	sc.skip(8, func(r rune) bool { return r == '[' || r == '<' || r == '【' || blank(r) })
+	sc.skip(24, func(r rune) bool { return r == '[' || r == '<' || r == '【' || blankOrEnd(r) })
 	slash := sc.skip(1, slashLike) > 0
-	sc.skip(8, blank)
-	if sc.word(maxKind) == "" || sc.skip(8, func(r rune) bool { return blank(r) || r == '\n' }) == 0 {
+	sc.skip(16, blankOrEnd)
+	if sc.word(maxKind) == "" || sc.skip(16, blankOrEnd) == 0 {
 		return false
 	}
 	n := sc.skip(sentinelLen+1, func(r rune) bool { return r >= '0' && r <= '9' || r >= 'a' && r <= 'f' })
@@ -153,6 +155,8 @@ func (sc *scanner) tag() bool {
 }
 
 func blank(r rune) bool { return r == ' ' || r == '\t' || unicode.Is(unicode.Zs, r) }
+
+func blankOrEnd(r rune) bool { return blank(r) || r == '\n' || r == '\r' }
 
 func slashLike(r rune) bool {
 	return r == '/' || r == '∕' || r == '⁄' || r == '⧸' || r == '╱' || r == '⟋'

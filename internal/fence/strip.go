@@ -15,8 +15,8 @@ const (
 //
 // A block goes from its opening mark to the closing mark of the same kind and sentinel, with the line ends and the
 // indentation or quote signs around it; it may stand anywhere: in the middle of a line, in a code fence, with its line
-// ends escaped or turned into spaces. A block that is cut off goes to the next block, or to the end of the text. A
-// closing mark without an opening one is removed by itself.
+// ends escaped or turned into spaces, its brackets written as [[ ]], 【 】 or character references. A block that is cut
+// off goes to the next block, or to the end of the text. A closing mark without an opening one is removed by itself.
 //
 // Text without marks comes back byte for byte. What Strip returns has no marks: stripping twice is stripping once.
 func Strip(text string) (clean string, n int) {
@@ -120,23 +120,30 @@ func lineEnd(s string, end int) int {
 type mark struct {
 	start, end int
 	closing    bool
+	standIn    bool // between brackets that are not ours
 	id         string
 }
 
 func findMarks(s string) []mark {
-	var marks []mark
-	if !strings.Contains(s, openRune) && !strings.Contains(s, `\u27`) && !strings.Contains(s, `\U27`) {
+	if strings.IndexAny(s, openRune+`\&[【〚［`) < 0 {
 		return nil
 	}
+	var marks []mark
+	opened := map[string]bool{} // by identity
 	for i := 0; i < len(s); {
-		if s[i] != openRune[0] && s[i] != '\\' {
+		switch s[i] {
+		case openRune[0], '\\', '&', '[', "【"[0], "［"[0]:
+		default:
 			i++
 			continue
 		}
 		m, ok := markAt(s, i)
-		if !ok {
+		if !ok || m.standIn && m.closing && !opened[m.id] { // [[/a 0123456789abcdef]] of itself says nothing
 			i++
 			continue
+		}
+		if !m.closing {
+			opened[m.id] = true
 		}
 		marks = append(marks, m)
 		i = m.end
@@ -144,39 +151,19 @@ func findMarks(s string) []mark {
 	return marks
 }
 
-// opensMark is the length of an opening bracket at the beginning of s, 0 if there is none.
-func opensMark(s string) int {
-	if strings.HasPrefix(s, openRune) {
-		return len(openRune)
-	}
-	if len(s) >= jsonRuneLen && s[0] == '\\' && strings.EqualFold(s[:jsonRuneLen], `\u27e6`) {
-		return jsonRuneLen
-	}
-	return 0
-}
-
-func closesMark(s string) int {
-	if strings.HasPrefix(s, closeRune) {
-		return len(closeRune)
-	}
-	if len(s) >= jsonRuneLen && s[0] == '\\' && strings.EqualFold(s[:jsonRuneLen], `\u27e7`) {
-		return jsonRuneLen
-	}
-	return 0
-}
-
 // markAt recognises a mark at i. Case, white space and invisible characters do not matter. The end of the text may
-// cut a mark off behind its sentinel.
+// cut a mark between our own brackets off behind its sentinel; between these, an opening mark may have lost its
+// notice, too.
 func markAt(s string, i int) (mark, bool) {
-	n := opensMark(s[i:])
+	pair, n := bracketAt(s[i:])
 	if n == 0 {
 		return mark{}, false
 	}
-	m := mark{start: i}
+	m := mark{start: i, standIn: pair != own}
 	p := skipBlank(s, i+n)
-	if p < len(s) && s[p] == '/' {
+	if slash, size := utf8.DecodeRuneInString(s[p:]); slash == '/' || slash == '／' {
 		m.closing = true
-		p = skipBlank(s, p+1)
+		p = skipBlank(s, p+size)
 	}
 	kind := p
 	for p < len(s) && p-kind < maxKind && (isLetter(s[p]) || p > kind && (s[p] >= '0' && s[p] <= '9' || s[p] == '-' || s[p] == '_')) {
@@ -194,17 +181,20 @@ func markAt(s string, i int) (mark, bool) {
 	}
 	m.id = strings.ToLower(m.id + " " + s[sentinel:p])
 	p = skipBlank(s, p)
-	if !m.closing && p < len(s) {
-		if s[p] != ':' {
-			return mark{}, false
-		}
+	if !m.closing && (strings.HasPrefix(s[p:], ":") || strings.HasPrefix(s[p:], "：")) {
+		said := p
 		limit := min(len(s), p+maxNotice)
-		for p < limit && closesMark(s[p:]) == 0 && opensMark(s[p:]) == 0 {
+		for p < limit && pair.closed(s[p:]) == 0 && pair.opened(s[p:]) == 0 {
 			p++
 		}
+		if m.standIn && !hasNotice(s[said:p]) {
+			return mark{}, false
+		}
+	} else if !m.closing && m.standIn {
+		return mark{}, false
 	}
-	if p < len(s) {
-		n := closesMark(s[p:])
+	if p < len(s) || m.standIn {
+		n := pair.closed(s[p:])
 		if n == 0 {
 			return mark{}, false
 		}
