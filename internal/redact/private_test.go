@@ -30,6 +30,18 @@ func TestStripPrivate(t *testing.T) {
 		{"other tags stay", "<privately>a</privately><private-key>b</private-key><privat>", "<privately>a</privately><private-key>b</private-key><privat>", false},
 		{"halves pushed together", "<pri<private>x</private>vate>secret</private>b", "", true}, // its closing tag was a stray one before
 		{"self-closing", "a<private/>b", "a", true},
+		{"full-width brackets", "a＜private＞x＜/private＞b", "ab", true},
+		{"full-width throughout", "a＜ｐｒｉｖａｔｅ＞x＜／ＰＲＩＶＡＴＥ＞b", "ab", true},
+		{"mixed", "a‹ｐｒｉｖａｔｅ>x</private›b", "ab", true},
+		{"ideographic space", "a＜private　＞x＜　/private＞b", "ab", true},
+		{"html", "a&lt;private&gt;x&lt;/private&gt;b", "ab", true},
+		{"html by number", "a&#60;private&#62;x&#x3c;/private&#x3E;b", "ab", true},
+		{"json", `a\u003cprivate\u003ex\u003c/private\u003eb`, "ab", true},
+		{"html opens, a bracket closes", "a&lt;private&gt;x</private>b", "ab", true},
+		{"html, unclosed", "a&lt;private&gt;x", "a", true},
+		{"invisible characters", "a<pri\u200evate\u2060>x</\u200fprivate>b", "ab", true},
+		{"square brackets stay", "a[private]x[/private]b", "a[private]x[/private]b", false},
+		{"quotes and other references stay", "«private» ‹privé› 《private》 &lt;privately&gt; &amp;private&gt; a &lt; private_b", "«private» ‹privé› 《private》 &lt;privately&gt; &amp;private&gt; a &lt; private_b", false},
 		{"empty", "", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,7 +53,7 @@ func TestStripPrivate(t *testing.T) {
 }
 
 func TestStripPrivateProperties(t *testing.T) {
-	parts := []string{"<private>", "</private>", "<PRIVATE a=1>", "< / private >", "<pri", "vate>", "<", ">", "/", "private", " ", "\n", "x", "密"}
+	parts := []string{"<private>", "</private>", "<PRIVATE a=1>", "< / private >", "<pri", "vate>", "<", ">", "/", "private", "＜", "›", "ｖａｔｅ", "&lt;", "&gt;", "&", "lt;", "\u200e", " ", "\n", "x", "密"}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 25).Draw(t, "parts"), "")
 		once, found := redact.StripPrivate(text)
@@ -66,9 +78,16 @@ func TestStripPrivateHidesAllInside(t *testing.T) {
 }
 
 func BenchmarkStripPrivate(b *testing.B) {
-	text := strings.Repeat("<pri", 1000) + strings.Repeat("<private>x</private>vate>", 200)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		redact.StripPrivate(text)
+	for name, text := range map[string]string{
+		"plain":  strings.Repeat("She likes green tea & <b>reads</b> 书 on Sundays. ", 160),
+		"halves": strings.Repeat("<pri", 1000) + strings.Repeat("<private>x</private>vate>", 200),
+		"spaces": strings.Repeat("<"+strings.Repeat(" ", 79), 100),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				redact.StripPrivate(text)
+			}
+		})
 	}
 }
