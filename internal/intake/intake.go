@@ -18,12 +18,18 @@ import (
 
 // Policy says what the operator wants of the rules; the zero value is the safe default.
 type Policy struct {
-	KeepSecrets bool // store keys and passwords as they come
+	KeepSecrets    bool // store keys and passwords as they come
+	RefuseRecalled bool // an error for text with recalled memory in it, instead of taking that out
 }
+
+// maxRounds bounds how often the text is looked at again after something was taken out of it: the halves of a mark
+// may have stood around a private block, and the other way round.
+const maxRounds = 8
 
 // Clean returns text as it may be stored, and what was changed in it, in sentences for
 // the writer. The result may be empty. An error says what cannot be stored and why; it
-// matches [cleantext.ErrInvalid].
+// matches [cleantext.ErrInvalid] and does not quote the text. Cleaning what Clean
+// returned changes nothing.
 func (p Policy) Clean(text string) (clean string, notices []string, err error) {
 	clean, invisible, err := cleantext.Accept("text", text, 0)
 	if err != nil {
@@ -33,15 +39,32 @@ func (p Policy) Clean(text string) (clean string, notices []string, err error) {
 		}
 		return "", nil, err
 	}
+	var recalled, private bool
+	for round := 0; ; round++ {
+		// Recalled text first: it may quote anything, and is to go as a whole.
+		left, fenced := fence.Strip(clean)
+		if fenced > 0 && p.RefuseRecalled {
+			return "", nil, fmt.Errorf("%w: the text has the marks of recalled memory (lines such as ⟦memo ...⟧); write the text itself, without those lines", cleantext.ErrInvalid)
+		}
+		left, asked := redact.StripPrivate(left)
+		if fenced == 0 && !asked {
+			break
+		}
+		if round == maxRounds {
+			return "", nil, fmt.Errorf("%w: the text has marks of recalled memory and <private> tags nested in one another; write it without them", cleantext.ErrInvalid)
+		}
+		recalled, private = recalled || fenced > 0, private || asked
+		// What is left may have lost the neighbours that justified an invisible character.
+		var n int
+		clean, n = cleantext.Clean(left)
+		invisible += n
+	}
 	if invisible > 0 {
 		notices = append(notices, fmt.Sprintf("removed %d invisible characters", invisible))
 	}
-	// Recalled text first: it may quote anything, and is to go as a whole.
-	clean, fenced := fence.Strip(clean)
-	if fenced > 0 {
+	if recalled {
 		notices = append(notices, "removed text that was recalled from memory")
 	}
-	clean, private := redact.StripPrivate(clean)
 	if private {
 		notices = append(notices, "removed <private> text, as asked")
 	}
