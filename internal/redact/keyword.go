@@ -36,6 +36,16 @@ func keywordAt(s string, i, end int) (keyword, bool) {
 		if hasSuffixFold(w, "passphrase") || hasSuffixFold(w, "passcode") {
 			return kwPassword, true
 		}
+		if strings.EqualFold(w, "passe") && hasSuffixFold(s[:i], "mot de ") {
+			return kwPassword, true
+		}
+		if _, ok := spanish(s, i, end); ok {
+			return kwPassword, true
+		}
+	case 'a', 'A':
+		if endsWith(w, "senha") {
+			return kwPassword, true
+		}
 	case 's', 'S':
 		if endsWith(w, "pass") {
 			return kwPassword, true
@@ -50,6 +60,9 @@ func keywordAt(s string, i, end int) (keyword, bool) {
 	case 't', 'T':
 		if hasSuffixFold(w, "secret") {
 			return kwSecret, true
+		}
+		if hasSuffixFold(w, "passwort") || hasSuffixFold(w, "kennwort") {
+			return kwPassword, true
 		}
 	case 'r', 'R':
 		if strings.EqualFold(w, "bearer") {
@@ -71,6 +84,19 @@ func endsWith(w, short string) bool {
 	}
 	at := len(w) - len(short)
 	return at == 0 || w[at-1] == '_' || isDigit(w[at-1]) || isUpper(w[at]) && isLower(w[at-1])
+}
+
+// spanish reports whether the word s[i:end] goes on as contraseña, and where that ends.
+func spanish(s string, i, end int) (wordEnd int, ok bool) {
+	const word, begin = "contraseña", "contrase"
+	if end-i < len(begin) || !hasSuffixFold(s[i:end], begin) || !hasPrefixFold(s[end-len(begin):], word) {
+		return end, false
+	}
+	return end - len(begin) + len(word), true
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
 func hasSuffixFold(w, suffix string) bool {
@@ -111,17 +137,30 @@ func namedValue(s string, i, end int) (span, bool) {
 		}
 		return span{}, false
 	}
-	flag := i > 1 && s[i-1] == '-' && (s[i-2] == '-' || isWord(s[i-2]) && strings.Contains(s[max(0, i-24):i], "--"))
+	end, _ = spanish(s, i, end)
+	if hasSuffixFold(s[i:end], "passphrase") {
+		if sp, ok := phraseValue(s, end); ok {
+			return sp, true
+		}
+	}
+	if sp, ok := hexValue(s, end); ok && !kw.password {
+		return span{sp.start, sp.end, kw.kind}, true
+	}
+	flag := s[i:end] == "password" && inNetrc(s, i) || i > 1 && s[i-1] == '-' && (s[i-2] == '-' || isWord(s[i-2]) && strings.Contains(s[max(0, i-24):i], "--"))
 	return valueOf(s, end, kw, flag)
 }
 
-// namedValueCJK does the same for the Chinese, Japanese and Korean words, at the character that begins at i.
-func namedValueCJK(s string, i int) (span, bool) {
+// namedValueWide does the same for words of other scripts, at the character that begins at i.
+func namedValueWide(s string, i int) (span, bool) {
 	if i+3 > len(s) {
 		return span{}, false
 	}
+	const russian = "пароль"
+	if s[i] == russian[0] && hasPrefixFold(s[i:], russian) {
+		return valueOf(s, i+len(russian), kwPassword, false)
+	}
 	switch s[i : i+3] {
-	case "密", "口", "令", "通", "パ", "비":
+	case "密", "口", "令", "通", "パ", "비", "暗":
 	default:
 		return span{}, false
 	}
@@ -130,7 +169,7 @@ func namedValueCJK(s string, i int) (span, bool) {
 		kw   keyword
 	}{
 		{"密码", kwPassword}, {"密碼", kwPassword}, {"口令", kwPassword}, {"通行码", kwPassword},
-		{"パスワード", kwPassword}, {"비밀번호", kwPassword},
+		{"パスワード", kwPassword}, {"暗証番号", kwPassword}, {"비밀번호", kwPassword},
 		{"密钥", kwKey}, {"密鑰", kwKey}, {"令牌", kwToken},
 	} {
 		if strings.HasPrefix(s[i:], k.word) {
@@ -171,6 +210,24 @@ func valueOf(s string, p int, kw keyword, flag bool) (span, bool) {
 		}
 	}
 	return span{}, false
+}
+
+// hexValue is what follows the word that ends at p without any separator, as in "the gitea token 3f78...": nothing but
+// as many hex digits as such tokens have.
+func hexValue(s string, p int) (span, bool) {
+	start := blanks(s, p)
+	if start == p {
+		return span{}, false
+	}
+	if start < len(s) && strings.IndexByte("`'\"", s[start]) >= 0 {
+		start++
+	}
+	end := run(s, start, true)
+	switch v := s[start:end]; {
+	case len(v) != 32 && len(v) != 40 && len(v) != 64, !isHexDigits(v), !isToken(v):
+		return span{}, false
+	}
+	return span{start: start, end: end}, true
 }
 
 // bearerValue is the token behind the word Bearer.

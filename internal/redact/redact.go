@@ -46,8 +46,19 @@ type span struct {
 	kind       string
 }
 
-// find returns the secrets of s in order, without overlaps.
-func find(s string) []span {
+// find returns the secrets of text in order, without overlaps.
+func find(text string) []span {
+	s, at := narrow(text)
+	spans := scan(s)
+	if at != nil {
+		for i := range spans {
+			spans[i].start, spans[i].end = at[spans[i].start], at[spans[i].end]
+		}
+	}
+	return spans
+}
+
+func scan(s string) []span {
 	var shaped, named []span // known by their shape; by what stands before them
 	namedEnd := 0
 	pem := pemFinder{}
@@ -90,14 +101,17 @@ func find(s string) []span {
 			i += len(pemBegin)
 			continue
 		case c >= 0x80:
-			if sp, ok := namedValueCJK(s, i); ok && i >= namedEnd {
+			if sp, ok := namedValueWide(s, i); ok && i >= namedEnd {
 				named = append(named, sp)
 				namedEnd = sp.end
 			}
 		}
 		i++
 	}
-	return merge(merge(shaped, awsSecrets(s)), named)
+	for _, more := range [...][]span{awsSecrets(s), twilioSecrets(s), userPasswords(s)} {
+		shaped = merge(shaped, more)
+	}
+	return merge(shaped, merge(named, cookies(s)))
 }
 
 // merge joins two ordered lists without overlaps into one; where spans overlap they become one of the first list's
@@ -134,6 +148,10 @@ func isWord(c byte) bool {
 
 func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+func isHexDigits(v string) bool {
+	return strings.Trim(v, "0123456789abcdef") == ""
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -94,6 +94,52 @@ func TestSecrets(t *testing.T) {
 		{"chinese sentence", "密码是abc12345。", "密码是[redacted: password]。", "password"},
 		{"chinese key", "密钥＝9f8e7d6c5b4a3928", "密钥＝[redacted: api-key]", "api-key"},
 		{"japanese", "パスワードはhunter2です", "パスワードは[redacted: password]です", "password"},
+		{"slack webhook", "post to https://hooks.slack.com/services/T01ABCDEF/B02GHIJKL/" + rnd20 + "4uV7, thanks", "post to https://hooks.slack.com/services/[redacted: slack-webhook], thanks", "slack-webhook"},
+		{"discord webhook", "https://discord.com/api/webhooks/123456789012345678/" + rnd36 + "-" + rnd20, "https://discord.com/api/webhooks/123456789012345678/[redacted: discord-webhook]", "discord-webhook"},
+		{"discord webhook, old host and version", "https://canary.discordapp.com/api/v10/webhooks/123456789012345678/" + rnd36, "https://canary.discordapp.com/api/v10/webhooks/123456789012345678/[redacted: discord-webhook]", "discord-webhook"},
+		{"discord bot", "bot MTIzNDU2Nzg5MDEyMzQ1Njc4" + ".GaB3dE." + rnd36 + "!", "bot [redacted: discord-token]!", "discord-token"},
+		{"google access token", "ya29." + "a0Af_" + rnd36 + "-" + rnd20, "[redacted: google-token]", "google-token"},
+		{"stripe test", "sk_test_" + rnd20 + " rk_test_" + rnd20, "[redacted: stripe-key] [redacted: stripe-key]", "stripe-key"},
+		{"stripe webhook", "whsec_" + rnd36 + " whsec_" + "aB3dE6gH9jK2mN5pQ8sT+/V4wX7yZ1bC=", "[redacted: stripe-key] [redacted: stripe-key]", "stripe-key"},
+		{"twilio key", "SK" + hex40[:32], "[redacted: twilio-key]", "twilio-key"},
+		{"twilio account and token", "AC" + hex40[8:] + ", auth token " + hex40[:32] + ".", "[redacted: twilio-key], auth token [redacted: twilio-key].", "twilio-key"},
+		{"twilio, as curl has it", "-u AC" + hex40[8:] + ":" + hex40[:32], "-u [redacted: twilio-key]:[redacted: twilio-key]", "twilio-key"},
+		{"mailgun", "key-" + hex40[:32], "[redacted: mailgun-key]", "mailgun-key"},
+		{"digitalocean", "dop_v1_" + hex40 + hex40[:24] + " doo_v1_" + hex40 + hex40[:24], "[redacted: digitalocean-token] [redacted: digitalocean-token]", "digitalocean-token"},
+		{"shopify", "shpat_" + hex40[:32] + " shpss_" + hex40[:32], "[redacted: shopify-token] [redacted: shopify-token]", "shopify-token"},
+		{"databricks", "dapi" + hex40[:32], "[redacted: databricks-token]", "databricks-token"},
+		{"azure", "https://x.blob.core.windows.net/c/f?sv=2022-11-02&sp=r&sig=aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1bC0dF3Gh%2BJ5kL%2F8%3D&se=2030",
+			"https://x.blob.core.windows.net/c/f?sv=2022-11-02&sp=r&sig=[redacted: azure-sas]&se=2030", "azure-sas"},
+		{"age", "AGE-SECRET-KEY-1" + strings.ToUpper(rnd36+rnd20) + "Q7", "[redacted: age-key]", "age-key"},
+		{"vault", "hvs." + "CAES" + rnd36, "[redacted: vault-token]", "vault-token"},
+		{"notion", "ntn_" + rnd36 + "1234567890 secret_" + rnd36 + "aB3dE6g", "[redacted: notion-token] [redacted: notion-token]", "notion-token"},
+		{"linear", "lin_api_" + rnd36 + "4uV7", "[redacted: linear-key]", "linear-key"},
+		{"doppler", "dp.pt." + rnd36 + "4uV7", "[redacted: doppler-token]", "doppler-token"},
+		{"gitea", "the gitea token " + hex40 + " expires", "the gitea token [redacted: token] expires", "token"},
+		{"token in backticks", "use token `" + hex40 + "`", "use token `[redacted: token]`", "token"},
+		{"cookie", "Cookie: theme=dark; sessionid=8f3k2j9d7s6a5q1w; lang=en-US", "Cookie: theme=dark; sessionid=[redacted: cookie]; lang=en-US", "cookie"},
+		{"set-cookie", "set-cookie: sid=s%3A" + rnd36 + "; Path=/; HttpOnly; Expires=Wed, 21 Oct 2026 07:28:00 GMT\nnext", "set-cookie: sid=[redacted: cookie]; Path=/; HttpOnly; Expires=Wed, 21 Oct 2026 07:28:00 GMT\nnext", "cookie"},
+		{"two cookies in curl", `curl -H 'Cookie: a=` + rnd36 + `; JSESSIONID=1A2B3C4D5E6F7081' x`, `curl -H 'Cookie: a=[redacted: cookie]; JSESSIONID=[redacted: cookie]' x`, "cookie"},
+		{"curl", "curl -s -u admin:hunter https://x.org/", "curl -s -u admin:[redacted: password] https://x.org/", "password"},
+		{"curl, quoted, on two lines", "curl -X POST \\\n  --user 'bob:correct!horse' https://x.org/", "curl -X POST \\\n  --user 'bob:[redacted: password]' https://x.org/", "password"},
+		{"curl, joined", "curl -ubob:s3cret x", "curl -ubob:[redacted: password] x", "password"},
+		{"netrc", "machine x.org login bob password hunter2\nmachine y.org", "machine x.org login bob password [redacted: password]\nmachine y.org", "password"},
+		{"netrc on lines", "machine x.org\n  login bob\n  password hunter2", "machine x.org\n  login bob\n  password [redacted: password]", "password"},
+		{"passphrase", "passphrase: correct horse battery staple\nnext", "passphrase: [redacted: password]\nnext", "password"},
+		{"passphrase, quoted", `ssh_passphrase = "correct horse battery staple 42x"`, `ssh_passphrase = "[redacted: password]"`, "password"},
+		{"passphrase, one word", "passphrase: hunter2", "passphrase: [redacted: password]", "password"},
+		{"german", "Passwort: hunter2, Kennwort: hunter3", "Passwort: [redacted: password], Kennwort: [redacted: password]", "password"},
+		{"german sentence", "Mein WLAN-Passwort ist hunter2", "Mein WLAN-Passwort ist [redacted: password]", "password"},
+		{"french", "Mot de passe : hunter2", "Mot de passe : [redacted: password]", "password"},
+		{"french, as typeset", "mot de passe\u202f: hunter2 mot de passe\u00a0:\u00a0hunter2", "mot de passe\u202f: [redacted: password] mot de passe\u00a0:\u00a0[redacted: password]", "password"},
+		{"spanish", "contraseña: hunter2", "contraseña: [redacted: password]", "password"},
+		{"spanish, upper case", "CONTRASEÑA=hunter2", "CONTRASEÑA=[redacted: password]", "password"},
+		{"portuguese", "a senha: hunter2", "a senha: [redacted: password]", "password"},
+		{"russian", "Пароль: hunter2 пароль:hunter3", "Пароль: [redacted: password] пароль:[redacted: password]", "password"},
+		{"japanese, with a colon", "パスワード：hunter2", "パスワード：[redacted: password]", "password"},
+		{"korean", "비밀번호: hunter2", "비밀번호: [redacted: password]", "password"},
+		{"full-width", "ｐａｓｓｗｏｒｄ：hunter2。", "ｐａｓｓｗｏｒｄ：[redacted: password]。", "password"},
+		{"full-width value", "密码：ｈｕｎｔｅｒ２，好", "密码：[redacted: password]，好", "password"},
 		{"two kinds", "password=hunter2 ghp_" + rnd36 + " password=hunter3", "password=[redacted: password] [redacted: github-token] password=[redacted: password]", "password github-token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -197,6 +243,43 @@ monkey: 9f8e7d6c5b4a39281706
 PWD=/home/user1
 eyJ is how a JSON web token begins
 The key to success: work 24x7
+sk_test_ and rk_test_ are test keys, whsec_ signs webhooks
+https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX
+https://api.slack.com/messaging/webhooks
+https://discord.com/channels/123456789012345678/123456789012345678
+https://discord.com/api/webhooks/123456789012345678/your-token-here
+Mondaymorningmeetings1234.GaB3dE.hello
+AC3f786850e387550fdab836ed7e6dc881 is the account
+not near anything of the kind, which takes more than eighty bytes of other text to make sure
+md5 5d41402abc4b2a76b9719d911017c592
+etag "5d41402abc4b2a76b9719d911017c592"
+the token count of 3f786850e387550fdab836ed7e6dc881de23001b
+tokens in 3f786850e387550fdab836ed7e6dc881de23001b
+key-value stores, key-3f78, keyboard
+shipping, shpat_, dapifoo, document, data, link, section
+secret_santa_list_of_the_year_two_thousand
+sig=none, sig: 12, design=flat
+hvs.example.org
+Cookie: theme=dark; lang=en-US; consent=accepted
+Set-Cookie: a=b; Path=/; Max-Age=3600
+Cookie: session=<session>; token=${TOKEN}
+cookies: chocolate chip 24x7
+curl -u user:password https://example.com
+curl -u $USER:$PASS https://example.com
+curl -u bob https://example.com:8080/
+the machine has a login and a password field1
+passphrase: at least four words of your choice
+passphrase: see the note in the vault
+passphrase: optional
+Passwort: erforderlich
+Das Passwort ist abgelaufen
+mot de passe : obligatoire
+la contraseña: obligatoria
+senha: obrigatória
+ele desenha: quadros2x
+пароль: не менее 8 символов
+ｐａｓｓｗｏｒｄ：必須
+ＡＢＣ１２３：全角
 he passed: grade1A2B`
 
 func TestHarmless(t *testing.T) {
@@ -212,7 +295,8 @@ func TestHarmless(t *testing.T) {
 
 // pieces are put together at random: whatever comes out, redacting twice must be redacting once.
 var pieces = []string{"password", "token", "api-key", "密码", "secret ", "Bearer ", "Authorization", " is ", ": ", "=", ":", "：", "\"", "'", "\n", " ", "[", "]", "&", "x=", "--", "*", "\\n",
-	"[redacted: password]", "[redacted: ", "aws", "hunter2", "sk-", "ghp_", rnd20, rnd36, rnd40, hex40, "AKIA", "Q3EGRZV7WX2KL5MN", "eyJhbGciOiJIUzI1NiJ9", ".", "://", "@", "/", "é", "str",
+	"[redacted: password]", "[redacted: ", "aws", "hunter2", "sk-", "ghp_", rnd20, rnd36, rnd40, hex40, "AKIA", "Q3EGRZV7WX2KL5MN", "eyJhbGciOiJIUzI1NiJ9", ".", "://", "@", "/", "é", "str", "Cookie", "sid=", ";", "curl ", "-u ", "passphrase", " correct horse battery staple", "machine x login y ", "ｐａｓｓ", "ｗｏｒｄ", "２", "contrase", "ña", "пароль",
+	"AC3f786850e387550fdab836ed7e6dc881", "sig=", "whsec_", "hooks.slack.com/services/T1/B1/", "mot de passe", "\u00a0",
 	"-----BEGIN " + "PRIVATE KEY-----", "-----END " + "PRIVATE KEY-----", "MIIEpQIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi+"}
 
 func TestIdempotent(t *testing.T) {
@@ -270,6 +354,11 @@ func BenchmarkSecrets(b *testing.B) {
 		{"chinese", string([]rune(strings.Repeat("我喜欢在周末早上喝一杯茶，然后读书。", 500))[:8000])},
 		{"secrets", strings.Repeat(english+"password: hunter2 ghp_"+rnd36+" ", 60)[:8000]},
 		{"adversarial", strings.Repeat("password=", 889)[:8000]},
+		{"adversarial curl", strings.Repeat("curl -u \\\n", 800)[:8000]},
+		{"adversarial cookies", strings.Repeat("Cookie: a=b;", 700)[:8000]},
+		{"adversarial passphrase", strings.Repeat("passphrase: a b ", 500)[:8000]},
+		{"adversarial accounts", strings.Repeat("AC3f786850e387550fdab836ed7e6dc881 ", 240)[:8000]},
+		{"full-width", strings.Repeat("ｐａｓｓ：", 540)[:8000]},
 		{"adversarial tokens", strings.Repeat("token=", 1400)[:8000]},
 		{"adversarial pem", strings.Repeat("-----BEGIN "+"PRIVATE KEY----- MIIEpQIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi x", 130)[:8000]},
 		{"code", strings.Repeat("if token := next(tokens[i]); token.kind == \"password\" { return https://x.org/a:b } // aws key=1\n", 95)[:8000]},

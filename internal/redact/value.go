@@ -27,7 +27,7 @@ func separator(s string, p int, flag bool) (start int, said, ok bool) {
 	if flag && q > p && q == blanks(s, p) {
 		return q, false, true
 	}
-	for _, word := range [...]string{"is ", "was ", "是", "为", "為", "は"} {
+	for _, word := range [...]string{"is ", "was ", "ist ", "est ", "es ", "é ", "是", "为", "為", "は"} {
 		if strings.HasPrefix(rest, word) {
 			q = blanks(s, q+len(word))
 			if q < len(s) && s[q] == ':' {
@@ -39,10 +39,22 @@ func separator(s string, p int, flag bool) (start int, said, ok bool) {
 	return 0, false, false
 }
 
-// blanks skips spaces and tabs, a bounded number of them.
+// blanks skips spaces and tabs, a bounded number of them, also those that do not break a line, which French has before
+// its colons, and the wide one of Chinese and Japanese.
 func blanks(s string, p int) int {
-	for n := 0; n < 32 && p < len(s) && (s[p] == ' ' || s[p] == '\t'); n++ {
-		p++
+	for n := 0; n < 32 && p < len(s); n++ {
+		switch {
+		case s[p] == ' ' || s[p] == '\t':
+			p++
+		case s[p] >= 0x80:
+			k := anyPrefix(s[p:], "\u00a0", "\u202f", "\u3000")
+			if k == 0 {
+				return p
+			}
+			p += k
+		default:
+			return p
+		}
 	}
 	return p
 }

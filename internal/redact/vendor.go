@@ -6,43 +6,78 @@ import "strings"
 type vendor struct {
 	prefix   string
 	kind     string
-	dashes   bool // may the rest have - and _, or only letters and digits
-	min, max int  // length of the rest, in characters
+	of       alphabet // what the rest is made of
+	min, max int      // length of the rest, in characters
 }
+
+type alphabet int
+
+const (
+	alnum  alphabet = iota // letters and digits
+	dashed                 // and - and _
+	hexa                   // 0-9 and a-f
+)
 
 // vendors is ordered: the first prefix that fits decides.
 var vendors = [...]vendor{
-	{"sk-ant-", "anthropic-key", true, 20, 512},
-	{"sk-", "openai-key", true, 20, 512},
-	{"AKIA", "aws-access-key", false, 16, 16},
-	{"ASIA", "aws-access-key", false, 16, 16},
-	{"ghp_", "github-token", false, 30, 255},
-	{"gho_", "github-token", false, 30, 255},
-	{"ghu_", "github-token", false, 30, 255},
-	{"ghs_", "github-token", true, 30, 1024},
-	{"ghr_", "github-token", false, 30, 255},
-	{"github_pat_", "github-token", true, 22, 255},
-	{"glpat-", "gitlab-token", true, 20, 300},
-	{"xoxa-", "slack-token", true, 10, 300},
-	{"xoxb-", "slack-token", true, 10, 300},
-	{"xoxc-", "slack-token", true, 10, 300},
-	{"xoxd-", "slack-token", true, 10, 300},
-	{"xoxe-", "slack-token", true, 10, 300},
-	{"xoxo-", "slack-token", true, 10, 300},
-	{"xoxp-", "slack-token", true, 10, 300},
-	{"xoxr-", "slack-token", true, 10, 300},
-	{"xoxs-", "slack-token", true, 10, 300},
-	{"xapp-", "slack-token", true, 10, 300},
-	{"AIza", "google-key", true, 35, 35},
-	{"GOCSPX-", "google-key", true, 20, 64},
-	{"sk_live_", "stripe-key", false, 16, 255},
-	{"rk_live_", "stripe-key", false, 16, 255},
-	{"hf_", "huggingface-token", false, 30, 64},
-	{"npm_", "npm-token", false, 36, 36},
-	{"pypi-", "pypi-token", true, 50, 300},
-	{"gsk_", "groq-key", false, 40, 80},
-	{"xai-", "xai-key", true, 40, 120},
-	{"SG.", "sendgrid-key", true, 22, 22}, // and a second part, see vendorAt
+	{"sk-ant-", "anthropic-key", dashed, 20, 512},
+	{"sk-", "openai-key", dashed, 20, 512},
+	{"AKIA", "aws-access-key", alnum, 16, 16},
+	{"ASIA", "aws-access-key", alnum, 16, 16},
+	{"ghp_", "github-token", alnum, 30, 255},
+	{"gho_", "github-token", alnum, 30, 255},
+	{"ghu_", "github-token", alnum, 30, 255},
+	{"ghs_", "github-token", dashed, 30, 1024},
+	{"ghr_", "github-token", alnum, 30, 255},
+	{"github_pat_", "github-token", dashed, 22, 255},
+	{"glpat-", "gitlab-token", dashed, 20, 300},
+	{"xoxa-", "slack-token", dashed, 10, 300},
+	{"xoxb-", "slack-token", dashed, 10, 300},
+	{"xoxc-", "slack-token", dashed, 10, 300},
+	{"xoxd-", "slack-token", dashed, 10, 300},
+	{"xoxe-", "slack-token", dashed, 10, 300},
+	{"xoxo-", "slack-token", dashed, 10, 300},
+	{"xoxp-", "slack-token", dashed, 10, 300},
+	{"xoxr-", "slack-token", dashed, 10, 300},
+	{"xoxs-", "slack-token", dashed, 10, 300},
+	{"xapp-", "slack-token", dashed, 10, 300},
+	{"AIza", "google-key", dashed, 35, 35},
+	{"ya29.c.", "google-token", dashed, 20, 2048},
+	{"ya29.", "google-token", dashed, 20, 2048},
+	{"GOCSPX-", "google-key", dashed, 20, 64},
+	{"sk_live_", "stripe-key", alnum, 16, 255},
+	{"rk_live_", "stripe-key", alnum, 16, 255},
+	{"sk_test_", "stripe-key", alnum, 16, 255},
+	{"rk_test_", "stripe-key", alnum, 16, 255},
+	{"whsec_", "stripe-key", alnum, 20, 255}, // or base64, see vendorAt
+	{"hf_", "huggingface-token", alnum, 30, 64},
+	{"npm_", "npm-token", alnum, 36, 36},
+	{"pypi-", "pypi-token", dashed, 50, 300},
+	{"gsk_", "groq-key", alnum, 40, 80},
+	{"xai-", "xai-key", dashed, 40, 120},
+	{"SK", "twilio-key", hexa, 32, 32},
+	{"key-", "mailgun-key", hexa, 32, 32},
+	{"dop_v1_", "digitalocean-token", hexa, 64, 64},
+	{"doo_v1_", "digitalocean-token", hexa, 64, 64},
+	{"dor_v1_", "digitalocean-token", hexa, 64, 64},
+	{"shpat_", "shopify-token", hexa, 32, 32},
+	{"shpss_", "shopify-token", hexa, 32, 32},
+	{"shpca_", "shopify-token", hexa, 32, 32},
+	{"shppa_", "shopify-token", hexa, 32, 32},
+	{"dapi", "databricks-token", hexa, 32, 32},
+	{"AGE-SECRET-KEY-1", "age-key", alnum, 50, 64},
+	{"AGE-SECRET-KEY-PQ-1", "age-key", alnum, 50, 128},
+	{"hvs.", "vault-token", dashed, 20, 300},
+	{"hvb.", "vault-token", dashed, 20, 300},
+	{"hvr.", "vault-token", dashed, 20, 300},
+	{"ntn_", "notion-token", alnum, 36, 64},
+	{"secret_", "notion-token", alnum, 40, 48},
+	{"lin_api_", "linear-key", alnum, 32, 64},
+	{"lin_oauth_", "linear-key", alnum, 32, 80},
+	{"dp.pt.", "doppler-token", alnum, 32, 64},
+	{"dp.ct.", "doppler-token", alnum, 32, 64},
+	{"dp.sa.", "doppler-token", alnum, 32, 64},
+	{"SG.", "sendgrid-key", dashed, 22, 22}, // and a second part, see vendorAt
 }
 
 // vendorAt recognises a secret by its shape where a word begins; word ends at end.
@@ -55,6 +90,14 @@ func vendorAt(s string, i, end int) (span, bool) {
 		return jwtAt(s, i)
 	case isDigit(c):
 		return telegramAt(s, i, end)
+	case c == 'M', c == 'N', c == 'O':
+		if sp, ok := discordAt(s, i, end); ok {
+			return sp, true
+		}
+	case c == 'h' && strings.HasPrefix(s[i:], "hooks.slack.com/"), c == 'd' && strings.HasPrefix(s[i:], "discord"):
+		return webhookAt(s, i)
+	case c == 's' && strings.HasPrefix(s[i:], "sig="):
+		return sasAt(s, i)
 	}
 	if !mayBeginKey(s[i:]) {
 		return span{}, false
@@ -65,7 +108,12 @@ func vendorAt(s string, i, end int) (span, bool) {
 			continue
 		}
 		start := i + len(v.prefix)
-		stop := run(s, start, v.dashes)
+		stop := run(s, start, v.of == dashed)
+		if v.prefix == "whsec_" {
+			for stop < len(s) && (isBase64(s[stop]) || s[stop] == '=') {
+				stop++
+			}
+		}
 		n := stop - start
 		if n < v.min || n > v.max {
 			return span{}, false
@@ -91,8 +139,10 @@ func mayBeginKey(s string) bool {
 		return false
 	}
 	switch s[:2] {
-	case "sk", "AK", "AS", "gh", "gi", "gl", "xo", "xa", "AI", "GO", "rk", "hf", "np", "py", "gs", "SG":
+	case "sk", "AK", "AS", "gh", "gi", "gl", "xo", "xa", "AI", "GO", "rk", "hf", "np", "py", "gs", "SG", "SK", "ya", "AG", "hv", "nt", "dp":
 		return true
+	case "wh", "ke", "do", "sh", "da", "se", "li": // many words begin so
+		return anyPrefix(s, "whsec_", "key-", "dop_", "doo_", "dor_", "shp", "dapi", "secret_", "lin_") > 0
 	}
 	return false
 }
@@ -107,8 +157,11 @@ func keyLike(v *vendor, rest string) bool {
 		}
 		return true
 	}
+	if v.of == hexa && !isHexDigits(rest) {
+		return false
+	}
 	p := profileOf(rest)
-	return p.letters() > 0 && !p.words && (p.digits > 0 || !v.dashes)
+	return p.letters() > 0 && !p.words && (p.digits > 0 || v.of != dashed)
 }
 
 // jwtAt recognises header.payload.signature; the signature may be cut off.
@@ -154,47 +207,3 @@ func run(s string, i int, dashes bool) int {
 	}
 	return i
 }
-
-const awsWindow = 160 // how far before a secret key, in bytes, a word must announce it
-
-// awsSecrets finds the secret keys of AWS: forty characters of base64 that only what stands before them tells from
-// other text.
-func awsSecrets(s string) []span {
-	announced := false
-	for _, hint := range [...]string{"AKIA", "ASIA", "aws", "AWS", "Aws", "ecretAccessKey", "ecret_access_key", "ecret access key", "SECRET_ACCESS_KEY"} {
-		if strings.Contains(s, hint) {
-			announced = true
-			break
-		}
-	}
-	if !announced {
-		return nil
-	}
-	var spans []span
-	for i := 0; i < len(s); {
-		if !isBase64(s[i]) {
-			i++
-			continue
-		}
-		end := i
-		for end < len(s) && isBase64(s[end]) {
-			end++
-		}
-		if end-i == 40 && (end == len(s) || s[end] != '_' && s[end] != '-') {
-			p := profileOf(s[i:end])
-			if p.upper > 0 && p.lower > 0 && p.digits > 0 && !isStandIn(s[i:end]) && awsBefore(s[max(0, i-awsWindow):i]) {
-				spans = append(spans, span{i, end, "aws-secret-key"})
-			}
-		}
-		i = end
-	}
-	return spans
-}
-
-func awsBefore(window string) bool {
-	w := strings.ToLower(window)
-	return strings.Contains(w, "akia") || strings.Contains(w, "asia") || strings.Contains(w, "secret") &&
-		(strings.Contains(w, "aws") || strings.Contains(w, "access"))
-}
-
-func isBase64(c byte) bool { return isAlnum(c) || c == '/' || c == '+' }
