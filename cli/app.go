@@ -73,7 +73,10 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 	if a.memories, err = vector.New(ctx, a.db, a.embedder, o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	a.memos = memo.New(a.db, memo.Options{MaxChars: cfg.MemoMaxChars, Clean: clean, Source: source})
+	// A memo is merged by its writer: recalled text in it is the old memo, which must not
+	// vanish from the new one.
+	memoText := intake.Policy{KeepSecrets: !cfg.Privacy.RedactSecrets, RefuseRecalled: true}
+	a.memos = memo.New(a.db, memo.Options{MaxChars: cfg.MemoMaxChars, Clean: memoText.Clean, Source: source})
 	return a, nil
 }
 
