@@ -43,7 +43,7 @@ func keywordAt(s string, i, end int) (keyword, bool) {
 			return kwPassword, true
 		}
 	case 'a', 'A':
-		if endsWith(w, "senha") {
+		if endsWith(w, "senha") || hasSuffixFold(w, "contrasena") {
 			return kwPassword, true
 		}
 	case 's', 'S':
@@ -146,7 +146,12 @@ func namedValue(s string, i, end int) (span, bool) {
 	if sp, ok := hexValue(s, end); ok && !kw.password {
 		return span{sp.start, sp.end, kw.kind}, true
 	}
-	flag := s[i:end] == "password" && inNetrc(s, i) || i > 1 && s[i-1] == '-' && (s[i-2] == '-' || isWord(s[i-2]) && strings.Contains(s[max(0, i-24):i], "--"))
+	if s[i:end] == "password" && inNetrc(s, i) {
+		if sp, ok := netrcValue(s, end); ok {
+			return sp, true
+		}
+	}
+	flag := i > 1 && s[i-1] == '-' && (s[i-2] == '-' || isWord(s[i-2]) && strings.Contains(s[max(0, i-24):i], "--"))
 	return valueOf(s, end, kw, flag)
 }
 

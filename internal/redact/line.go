@@ -22,6 +22,7 @@ func cookies(s string) []span {
 		if !ok || said || strings.Contains(s[i:p], "=") {
 			continue
 		}
+		p, _ = value(s, p)
 		stop := p
 		for stop < len(s) && strings.IndexByte("\n\r'\"`<>", s[stop]) < 0 {
 			stop++
@@ -57,12 +58,15 @@ func isSession(name, v string) bool {
 	if len(v) < 8 || strings.ContainsAny(v, " \t[") || isStandIn(v) {
 		return false
 	}
-	for _, w := range [...]string{"sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember"} {
+	if strings.Contains(name, "sess") || name == "sid" || strings.HasSuffix(name, ".sid") || strings.HasSuffix(name, "_sid") || strings.HasSuffix(name, "-sid") {
+		return true
+	}
+	for _, w := range [...]string{"auth", "token", "jwt", "login", "csrf", "xsrf", "remember"} {
 		if strings.Contains(name, w) {
 			return profileOf(v).digits > 0 || isToken(v)
 		}
 	}
-	return len(v) >= 16 && isToken(v)
+	return len(v) >= 10 && isToken(v)
 }
 
 // userPasswords finds the password in the -u user:password of curl.
@@ -111,6 +115,15 @@ func isGivenPassword(v string) bool {
 	return !isStandIn(v) && v[0] != '$' && v[0] != '[' && strings.Trim(v, "*x.") != ""
 }
 
+// netrcValue is what follows the word password, which ends at p, in a .netrc.
+func netrcValue(s string, p int) (span, bool) {
+	start, end := value(s, blanks(s, p))
+	if start == p || end-start < 4 || !isGivenPassword(s[start:end]) {
+		return span{}, false
+	}
+	return span{start, wholeValue(s, start, end), kwPassword.kind}, true
+}
+
 // inNetrc reports whether the word password at i stands in a line of a .netrc: machine NAME login NAME password VALUE.
 func inNetrc(s string, i int) bool {
 	before := s[max(0, i-200):i]
@@ -148,9 +161,6 @@ func phraseValue(s string, p int) (span, bool) {
 		case "a", "an", "the", "is", "are", "was", "be", "must", "should", "can", "may", "at", "least", "of", "to", "for", "in",
 			"on", "with", "or", "and", "from", "by", "not", "no", "see", "has", "have", "it", "that", "this", "you", "your", "we",
 			"i", "my", "as", "if", "when", "required", "optional", "characters", "words", "passphrase", "password":
-			return span{}, false
-		}
-		if strings.Trim(w, "0123456789") == "" && len(w) < 3 {
 			return span{}, false
 		}
 	}

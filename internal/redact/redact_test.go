@@ -120,6 +120,12 @@ func TestSecrets(t *testing.T) {
 		{"cookie", "Cookie: theme=dark; sessionid=8f3k2j9d7s6a5q1w; lang=en-US", "Cookie: theme=dark; sessionid=[redacted: cookie]; lang=en-US", "cookie"},
 		{"set-cookie", "set-cookie: sid=s%3A" + rnd36 + "; Path=/; HttpOnly; Expires=Wed, 21 Oct 2026 07:28:00 GMT\nnext", "set-cookie: sid=[redacted: cookie]; Path=/; HttpOnly; Expires=Wed, 21 Oct 2026 07:28:00 GMT\nnext", "cookie"},
 		{"two cookies in curl", `curl -H 'Cookie: a=` + rnd36 + `; JSESSIONID=1A2B3C4D5E6F7081' x`, `curl -H 'Cookie: a=[redacted: cookie]; JSESSIONID=[redacted: cookie]' x`, "cookie"},
+		{"cookie of letters", "Cookie: session=abcdefghijklmnop", "Cookie: session=[redacted: cookie]", "cookie"},
+		{"cookie in json", `{"Cookie": "x.sid=38afes7a8; a=b"}`, `{"Cookie": "x.sid=[redacted: cookie]; a=b"}`, "cookie"},
+		{"netrc of letters", "default login bob password qwertyuiop", "default login bob password [redacted: password]", "password"},
+		{"korean sentence", "비밀번호는 hunter22", "비밀번호는 [redacted: password]", "password"},
+		{"spanish without its tilde", "contrasena: hunter2", "contrasena: [redacted: password]", "password"},
+		{"passphrase with a number", "passphrase:blue tall Horse runs 99", "passphrase:[redacted: password]", "password"},
 		{"curl", "curl -s -u admin:hunter https://x.org/", "curl -s -u admin:[redacted: password] https://x.org/", "password"},
 		{"curl, quoted, on two lines", "curl -X POST \\\n  --user 'bob:correct!horse' https://x.org/", "curl -X POST \\\n  --user 'bob:[redacted: password]' https://x.org/", "password"},
 		{"curl, joined", "curl -ubob:s3cret x", "curl -ubob:[redacted: password] x", "password"},
@@ -262,6 +268,7 @@ sig=none, sig: 12, design=flat
 hvs.example.org
 Cookie: theme=dark; lang=en-US; consent=accepted
 Set-Cookie: a=b; Path=/; Max-Age=3600
+Cookie: sidebar=collapsed; _ga=GA1.2
 Cookie: session=<session>; token=${TOKEN}
 cookies: chocolate chip 24x7
 curl -u user:password https://example.com

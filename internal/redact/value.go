@@ -27,7 +27,7 @@ func separator(s string, p int, flag bool) (start int, said, ok bool) {
 	if flag && q > p && q == blanks(s, p) {
 		return q, false, true
 	}
-	for _, word := range [...]string{"is ", "was ", "ist ", "est ", "es ", "é ", "是", "为", "為", "は"} {
+	for _, word := range [...]string{"is ", "was ", "ist ", "est ", "es ", "é ", "是", "为", "為", "は", "는 ", "은 "} {
 		if strings.HasPrefix(rest, word) {
 			q = blanks(s, q+len(word))
 			if q < len(s) && s[q] == ':' {
