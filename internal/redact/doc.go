@@ -14,6 +14,5 @@
 // two dozen regular expressions, and it is linear in the text. All functions are pure and may be called concurrently.
 //
 // Where to add: a vendor's key format is one line in vendor.go, one that has more to it a function in service.go; a word
-// that announces a secret is one line in
-// keyword.go; judge.go decides what is random enough and what is a stand-in.
+// that announces a secret is one line in keyword.go; judge.go decides what is random enough and what is a stand-in.
 package redact
