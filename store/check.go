@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -67,7 +68,7 @@ var checks = []struct{ sentence, query string }{
 // Check looks through the database at path, without changing it, for damage of the file
 // and for rows that contradict one another. It may run while servers do; on a large
 // store it takes seconds. What it finds is in the report; the error is for a check that
-// could not be made at all.
+// could not be made at all, as on a full disk ([ErrFull]).
 func Check(ctx context.Context, path string) (Report, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Report{}, fmt.Errorf("check database: %w", err)
@@ -94,21 +95,26 @@ func check(ctx context.Context, path string) (Report, error) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	if err := checkFile(ctx, db, &r); err != nil {
+	if err := checkFile(ctx, db, path, &r); err != nil {
 		return r, fmt.Errorf("check database: %w", err)
 	}
 	// One snapshot, so that what servers write meanwhile is no contradiction.
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
+		if err := unreadable(ctx, path, err); err != nil {
+			return r, fmt.Errorf("check database: %w", err)
+		}
 		r.problem("the rows cannot be read: %v", err)
-		return r, ctx.Err()
+		return r, nil
 	}
 	defer tx.Rollback()
 	for _, c := range checks {
 		var n int
-		switch err := tx.QueryRowContext(ctx, c.query).Scan(&n); {
-		case ctx.Err() != nil:
-			return r, fmt.Errorf("check database: %w", ctx.Err())
+		err := tx.QueryRowContext(ctx, c.query).Scan(&n)
+		if err := unreadable(ctx, path, err); err != nil {
+			return r, fmt.Errorf("check database: %w", err)
+		}
+		switch {
 		case err != nil && len(r.Problems) == 0:
 			r.problem("the rows cannot be checked: %v", err)
 		case n > 0:
@@ -118,8 +124,24 @@ func check(ctx context.Context, path string) (Report, error) {
 	return r, nil
 }
 
+// unreadable tells an error of reading that is no fault of the file, such as a full disk
+// on which SQLite cannot make the files that it needs beside it, and says what to do. It
+// returns nil for a fault of the file.
+func unreadable(ctx context.Context, path string, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = (&DB{path: path}).classify(err)
+	for _, other := range []error{ErrFull, ErrReadOnly, ErrBusy} {
+		if errors.Is(err, other) {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkFile looks for damaged pages and indexes that do not fit their tables.
-func checkFile(ctx context.Context, db *sql.DB, r *Report) error {
+func checkFile(ctx context.Context, db *sql.DB, path string, r *Report) error {
 	const most = 1000
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
 	var found []string
@@ -136,9 +158,10 @@ func checkFile(ctx context.Context, db *sql.DB, r *Report) error {
 		}
 		err = rows.Err()
 	}
+	if err := unreadable(ctx, path, err); err != nil {
+		return err
+	}
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
 	case len(found) > 0:
 		first := strings.Join(strings.Fields(strings.TrimPrefix(found[0], "*** in database main ***")), " ")
 		r.problem("%d damaged places in the file, the first: %s", len(found), first)

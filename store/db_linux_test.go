@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -101,6 +103,13 @@ func TestDiskFull(t *testing.T) {
 	// A home on a disk that is full from the start.
 	db.Close()
 	os.WriteFile(ballast, make([]byte, 4<<20), 0o600)
+	for name, look := range map[string]func(context.Context, string) (store.Report, error){"check": store.Check, "salvage": store.Salvage} {
+		r, err := look(t.Context(), path)
+		if len(r.Problems) != 0 {
+			t.Errorf("%s calls a sound database on a full disk damaged: %q", name, r.Problems)
+		}
+		wants(t, err, store.ErrFull, "free space")
+	}
 	for _, name := range []string{"new.db", "reverie.db"} { // even opening needs a little room
 		_, err := store.Open(t.Context(), filepath.Join(dir, name), store.Options{})
 		wants(t, err, store.ErrFull, "free space")
@@ -110,6 +119,44 @@ func TestDiskFull(t *testing.T) {
 	}
 	works(t, open(t, filepath.Join(dir, "new.db"), store.Options{}))
 	works(t, open(t, path, store.Options{}))
+}
+
+// A repair without room says so and leaves the database as it is.
+func TestSalvageDiskFull(t *testing.T) {
+	dir := smallDisk(t, 8)
+	path := filepath.Join(dir, "reverie.db")
+	lived(t, path, 60)
+	db := open(t, path, store.Options{})
+	if err := db.Exec(t.Context(), "UPDATE partitions SET live = live + 1"); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, path)
+	ballast := filepath.Join(dir, "ballast")
+	// Room for nothing of it, for half the new database, for it but not for the copy.
+	for _, room := range []int64{64 << 10, st.Size() / 2, st.Size() * 3 / 2} {
+		if err := os.WriteFile(ballast, make([]byte, 8<<20-st.Size()-room), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := store.Salvage(t.Context(), path)
+		wants(t, err, store.ErrFull, "free space", "two more copies", "nothing was changed")
+		if r.Changed || !bytes.Equal(before, contents(t, path)) {
+			t.Errorf("with %d bytes of room: the database was changed", room)
+		}
+		if files, _ := filepath.Glob(path + ".*"); len(files) != 0 {
+			t.Errorf("with %d bytes of room: left behind: %q", room, files)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := store.Salvage(t.Context(), path); err != nil || !r.Changed {
+		t.Errorf("with room: %+v, %v", r, err)
+	}
 }
 
 func TestReadOnly(t *testing.T) {

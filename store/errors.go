@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Conditions of the storage that a user can do something about. Errors that wrap one
@@ -66,6 +67,9 @@ func (d *DB) classify(err error) error {
 		if errors.Is(err, known) {
 			return err // said already, by a call inside this one
 		}
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // of a file that is copied or made beside the database
+		return full(d.path, err)
 	}
 	switch code(err) {
 	case codeFull:

@@ -48,7 +48,10 @@ func copyAside(from, to string) error {
 	if err == nil {
 		err = dst.Sync()
 	}
-	return errors.Join(err, dst.Close())
+	if err = errors.Join(err, dst.Close()); err != nil {
+		os.Remove(to) // half a copy, of a file that stays where it is
+	}
+	return err
 }
 
 func syncFile(path string) error {

@@ -42,13 +42,19 @@ func Salvage(ctx context.Context, path string) (Report, error) {
 		return Report{}, fmt.Errorf("repair database: %w", err)
 	}
 	r, err := check(ctx, path)
-	if err != nil || len(r.Problems) == 0 {
-		return r, err
+	if err != nil {
+		return r, fmt.Errorf("repair database: %w", err)
+	}
+	if len(r.Problems) == 0 {
+		return r, nil
 	}
 	s := &salvage{path: path, part: path + ".repairing", report: &r, rows: map[string]int{}}
 	defer s.cleanUp()
 	if err := s.run(ctx); err != nil {
-		return r, fmt.Errorf("repair database: %w", (&DB{path: path}).classify(err))
+		if err = (&DB{path: path}).classify(err); errors.Is(err, ErrFull) {
+			err = fmt.Errorf("%w; a repair needs room for two more copies of the database, and nothing was changed", err)
+		}
+		return r, fmt.Errorf("repair database: %w", err)
 	}
 	r.Changed = true
 	return r, nil

@@ -132,9 +132,10 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
 	return d.interrupted(ctx, d.w.WithContext(ctx).Exec(query, args...).Error)
 }
 
-// interrupted turns the engine's word for a cancelled statement into the context's.
+// interrupted turns the engine's word for a cancelled statement into the context's, and
+// that of database/sql, which rolls back by itself when the context ends.
 func (d *DB) interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil && code(err) == codeInterrupt {
+	if err != nil && ctx.Err() != nil && (code(err) == codeInterrupt || errors.Is(err, sql.ErrTxDone)) {
 		return ctx.Err()
 	}
 	return d.classify(err)

@@ -145,6 +145,16 @@ func TestWriteContext(t *testing.T) {
 		if _, err := db.Version(ctx, "p"); !errors.Is(err, context.Canceled) {
 			t.Errorf("a version that was cancelled before ended with %v", err)
 		}
+		// database/sql rolls back behind the function's back, and then has nothing to commit.
+		late, cancel := context.WithCancel(t.Context())
+		err = db.Read(late, func(g *gorm.DB) error {
+			cancel()
+			time.Sleep(50 * time.Millisecond)
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a read whose context ended before its end ended with %v", err)
+		}
 		write(t, db, "p", 1)
 		if version(t, db, "p") != 1 {
 			t.Error("no version after a cancelled read")
