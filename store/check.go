@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -71,7 +72,7 @@ var checks = []struct{ sentence, query string }{
 // could not be made at all, as on a full disk ([ErrFull]).
 func Check(ctx context.Context, path string) (Report, error) {
 	if _, err := os.Stat(path); err != nil {
-		return Report{}, fmt.Errorf("check database: %w", err)
+		return Report{}, fmt.Errorf("check database: %w", cmp.Or(orphanLog(path), err))
 	}
 	lock, err := share(ctx, path, DefaultBusyTimeout)
 	if err != nil {
@@ -88,6 +89,10 @@ func check(ctx context.Context, path string) (Report, error) {
 		return r, fmt.Errorf("check database: %w", err)
 	} else if st.IsDir() {
 		return r, fmt.Errorf("check database: %w", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid})
+	}
+	if err := orphanLog(path); err != nil {
+		r.problem("%v", err)
+		return r, nil // SQLite would delete the log
 	}
 	db, err := sql.Open(sqlite.DriverName, dsn(path, []string{fmt.Sprintf("busy_timeout(%d)", DefaultBusyTimeout/time.Millisecond), "query_only(1)"}, "readonly"))
 	if err != nil {

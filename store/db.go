@@ -106,7 +106,10 @@ func (d *DB) connect(ctx context.Context, o Options) error {
 	if o.MaxPages > 0 {
 		common = append(common, fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
-	var err error
+	err := orphanLog(d.path)
+	if err != nil {
+		return err
+	}
 	if d.file, err = lookAt(d.path); err != nil {
 		return err
 	}

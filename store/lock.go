@@ -127,6 +127,9 @@ func prepare(ctx context.Context, path string) error {
 	if err := finishRepair(path); err != nil {
 		return err
 	}
+	if err := orphanLog(path); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil

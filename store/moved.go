@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,6 +29,27 @@ func lookAt(path string) (openFile, error) {
 	}
 	os.SameFile(info, info) // Windows asks for the file's identity only at the first comparison
 	return openFile{abs, info}, nil
+}
+
+// orphanLog returns an error that is [ErrDamaged] if the database file is missing or
+// empty and its log is not: the log holds the newest memories, and SQLite would delete
+// it unread. The log is looked at first, since a database has content before its log.
+func orphanLog(path string) error {
+	wal, err := os.Stat(path + "-wal")
+	if err != nil || wal.Size() == 0 {
+		return nil
+	}
+	what := "missing"
+	switch st, err := os.Stat(path); {
+	case err == nil && st.Size() > 0:
+		return nil
+	case err == nil:
+		what = "empty"
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil // whoever opens it says more
+	}
+	return fmt.Errorf("%w: %s is %s but its log %s-wal is there, with the newest changes; put %s back beside it, or move the -wal file away to begin anew",
+		ErrDamaged, path, what, path, filepath.Base(path))
 }
 
 // inPlace returns an error that is [ErrMoved] unless the path still means the file.

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,4 +77,44 @@ func TestMovedAndBack(t *testing.T) {
 	works(t, db)
 	t.Chdir(t.TempDir())
 	works(t, db)
+}
+
+// A log without its database is not dropped for a new database.
+func TestOrphanLog(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "live.db")
+	db := open(t, path, store.Options{})
+	write(t, db, "p", 20)
+	wal := contents(t, path+"-wal")
+	if len(wal) == 0 {
+		t.Fatal("no log")
+	}
+	for what, make := range map[string]func(path string) error{
+		"missing": func(string) error { return nil },
+		"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		path := filepath.Join(t.TempDir(), "reverie.db")
+		if err := errors.Join(make(path), os.WriteFile(path+"-wal", wal, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Open(t.Context(), path, store.Options{})
+		wants(t, err, store.ErrDamaged, path+" is "+what, path+"-wal", "put reverie.db back", "move the -wal file away")
+		if r, err := store.Check(t.Context(), path); err == nil && len(r.Problems) == 0 {
+			t.Errorf("%s: a check calls it sound", what)
+		}
+		if !bytes.Equal(wal, contents(t, path+"-wal")) {
+			t.Errorf("%s: the log was changed", what)
+		}
+		if _, err := os.Stat(path); (err != nil) != (what == "missing") {
+			t.Errorf("%s: the refused database: %v", what, err)
+		}
+		if what == "empty" { // the log may hold enough for a repair
+			r, err := store.Salvage(t.Context(), path)
+			if err != nil || r.Read["partitions"] != 1 {
+				t.Errorf("salvage of a log: %+v, %v", r, err)
+			}
+		}
+		os.Remove(path + "-wal")
+		works(t, open(t, path, store.Options{}))
+	}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -31,7 +32,7 @@ const rowsAtOnce = 20_000
 // error it returns, the database is as it was. It needs room for two more copies.
 func Salvage(ctx context.Context, path string) (Report, error) {
 	if _, err := os.Stat(path); err != nil {
-		return Report{}, fmt.Errorf("repair database: %w", err)
+		return Report{}, fmt.Errorf("repair database: %w", cmp.Or(orphanLog(path), err))
 	}
 	lock, err := exclusive(path)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *salvage) run(ctx context.Context) error {
 		return err
 	}
 	if len(after.Problems) > 0 {
-		return fmt.Errorf("%w: the repaired database still has problems (%s); nothing was changed; restore a backup", ErrDamaged, strings.Join(after.Problems, "; "))
+		return fmt.Errorf("%w: the repaired database still has problems (%s); nothing was changed; put a copy of the home folder back", ErrDamaged, strings.Join(after.Problems, "; "))
 	}
 	if err := s.keepDamaged(); err != nil {
 		return err

@@ -573,7 +573,7 @@ func TestSalvageRefusesForeignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := store.Salvage(t.Context(), path)
-	wants(t, err, store.ErrDamaged, "nothing was changed", "restore a backup")
+	wants(t, err, store.ErrDamaged, "nothing was changed", "put a copy of the home folder back")
 	if !bytes.Equal(text, contents(t, path)) {
 		t.Error("the file was changed")
 	}
