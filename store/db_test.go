@@ -320,12 +320,12 @@ func TestOpenBusyHome(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "stop every reverie server") {
 		t.Errorf("the refusal does not say what to do: %v", err)
 	}
-	release, err := store.LockHome(db.Path())
-	if !errors.Is(err, store.ErrBusy) {
+	if _, err := store.LockHome(db.Path()); !errors.Is(err, store.ErrBusy) {
 		t.Fatalf("an open home was locked: %v", err)
 	}
 	db.Close()
-	if release, err = store.LockHome(db.Path()); err != nil {
+	release, err := store.LockHome(db.Path())
+	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = store.Open(t.Context(), db.Path(), store.Options{BusyTimeout: 50 * time.Millisecond})

@@ -125,7 +125,7 @@ type mark struct {
 }
 
 func findMarks(s string) []mark {
-	if strings.IndexAny(s, openRune+`\&[【〚［`) < 0 {
+	if !strings.ContainsAny(s, openRune+`\&[【〚［`) {
 		return nil
 	}
 	var marks []mark
