@@ -32,8 +32,10 @@ func (r *Report) problem(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// checks are facts that hold in every sound database. Each query counts what is wrong.
-var checks = []struct{ sentence, query string }{
+// fact is one that holds in every sound database. The query counts what is wrong.
+type fact struct{ sentence, query string }
+
+var checks = []fact{
 	{"%d partitions count their live memories wrongly",
 		`SELECT COUNT(*) FROM partitions p WHERE p.live <> (SELECT COUNT(*) FROM memories m WHERE m.part = p.key AND m.state = 'live')`},
 	{"%d memories belong to no partition",
@@ -52,6 +54,11 @@ var checks = []struct{ sentence, query string }{
 		WHERE j.after IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = j.object)`},
 	{"%d contents are live more than once in a partition",
 		`SELECT COUNT(*) FROM (SELECT 1 FROM memories NOT INDEXED WHERE state = 'live' GROUP BY part, hash, private HAVING COUNT(*) > 1)`},
+	{"%d memories have tags that cannot be read",
+		`SELECT COUNT(*) FROM memories m WHERE typeof(m.tags) = 'text' AND CASE WHEN json_valid(m.tags) AND json_type(m.tags) = 'array'
+		THEN EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.type <> 'text') ELSE 1 END`},
+	{"%d memories are neither private nor not",
+		`SELECT COUNT(*) FROM memories WHERE typeof(private) = 'integer' AND private NOT IN (0, 1)`},
 	{"%d vectors belong to no memory",
 		`SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = v.rid)`},
 	{"%d vectors belong to no embedding space",
@@ -113,7 +120,11 @@ func check(ctx context.Context, path string) (Report, error) {
 		return r, nil
 	}
 	defer tx.Rollback()
-	for _, c := range checks {
+	all := append([]fact{}, checks...)
+	if types, err := typeFacts(ctx, tx); err == nil {
+		all = append(all, types...)
+	} // else the schema cannot be read, as the first of the checks will say
+	for _, c := range all {
 		var n int
 		err := tx.QueryRowContext(ctx, c.query).Scan(&n)
 		if err := unreadable(ctx, path, err); err != nil {
@@ -143,6 +154,32 @@ func unreadable(ctx context.Context, path string, err error) error {
 		}
 	}
 	return nil
+}
+
+// typeFacts are that the values of every table have the types of their columns, to which
+// SQLite holds nobody. The table meta is left out: its values may be of any type.
+func typeFacts(ctx context.Context, q querier) ([]fact, error) {
+	tables, err := readTables(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var out []fact
+	for _, t := range tables {
+		if t.name == "meta" {
+			continue
+		}
+		var wrong []string
+		for _, c := range t.cols {
+			allowed := "'" + strings.ToLower(c.kind) + "'"
+			if c.nullable {
+				allowed += ", 'null'"
+			}
+			wrong = append(wrong, fmt.Sprintf("typeof(%s) NOT IN (%s)", c.name, allowed))
+		}
+		out = append(out, fact{"%d rows of " + t.name + " have a value of the wrong type",
+			"SELECT COUNT(*) FROM " + t.name + " WHERE " + strings.Join(wrong, " OR ")})
+	}
+	return out, nil
 }
 
 // checkFile looks for damaged pages and indexes that do not fit their tables.

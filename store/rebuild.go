@@ -54,6 +54,7 @@ func (s *salvage) rebuild(ctx context.Context) error {
 		// First, lest a memory made anew gets the number, and so the vector, of a lost one.
 		func() error { return b.run("DELETE FROM vectors WHERE rid NOT IN (SELECT rid FROM memories)") },
 		func() error { return b.memories() },
+		func() error { return b.mended(s) },
 		func() error { return b.doubtful(s) },
 		func() error { return b.memos() },
 		func() error { return b.run(derived...) },
@@ -75,12 +76,12 @@ func (s *salvage) rebuild(ctx context.Context) error {
 
 // derived are the statements that bring in line what follows from the rows.
 var derived = []string{
-	// A content is live once in a partition; the newest of several stays live.
-	`CREATE INDEX memories_twins ON memories (part, hash)`,
-	`UPDATE memories SET state = 'superseded', superseded_by = (SELECT n.id FROM memories n WHERE n.part = memories.part AND n.hash = memories.hash AND n.state = 'live' ORDER BY n.rev DESC, n.rid DESC LIMIT 1)
-		WHERE state = 'live' AND EXISTS (SELECT 1 FROM memories n WHERE n.part = memories.part AND n.hash = memories.hash AND n.state = 'live' AND (n.rev, n.rid) > (memories.rev, memories.rid))`,
+	// A content is live once in a partition, and once in private; the newest of several stays live.
+	`CREATE INDEX memories_twins ON memories (part, hash, private)`,
+	`UPDATE memories SET state = 'superseded', superseded_by = (SELECT n.id FROM memories n WHERE n.part = memories.part AND n.hash = memories.hash AND n.private = memories.private AND n.state = 'live' ORDER BY n.rev DESC, n.rid DESC LIMIT 1)
+		WHERE state = 'live' AND EXISTS (SELECT 1 FROM memories n WHERE n.part = memories.part AND n.hash = memories.hash AND n.private = memories.private AND n.state = 'live' AND (n.rev, n.rid) > (memories.rev, memories.rid))`,
 	`DROP INDEX memories_twins`,
-	`CREATE UNIQUE INDEX memories_content ON memories (part, hash) WHERE state = 'live'`,
+	`CREATE UNIQUE INDEX memories_content ON memories (part, hash, private) WHERE state = 'live'`,
 	`DELETE FROM vectors WHERE emb = x'' OR rid NOT IN (SELECT rid FROM memories) OR space NOT IN (SELECT id FROM spaces)`,
 	`DELETE FROM pending`,
 	`INSERT INTO pending (rid, space) SELECT m.rid, s.id FROM memories m, spaces s WHERE m.state = 'live'
@@ -240,6 +241,28 @@ func (b *rebuilder) doubtful(s *salvage) error {
 			}
 			if n, err := res.RowsAffected(); err == nil && n > 0 {
 				s.report.Lost = append(s.report.Lost, fmt.Sprintf("part of the text of memory %s may be wrong", t.at(args, "id")))
+			}
+		}
+	}
+	return nil
+}
+
+// mended takes, of the rows that had to be mended, those that the journal does not have.
+func (b *rebuilder) mended(s *salvage) error {
+	for _, t := range s.tables {
+		if t.name != "memories" {
+			continue
+		}
+		for _, args := range s.mended {
+			res, err := b.tx.ExecContext(b.ctx, strings.Replace(t.put, "WHERE excluded.rev > memories.rev", "WHERE false", 1), args...)
+			if code(err) == codeConstraint {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if n, err := res.RowsAffected(); err == nil && n > 0 {
+				s.report.Lost = append(s.report.Lost, fmt.Sprintf("tags, times or other particulars of memory %s: those that could not be read are the usual ones now", t.at(args, "id")))
 			}
 		}
 	}

@@ -70,6 +70,7 @@ type salvage struct {
 	rows       map[string]int // taken over, by table
 	pending    int            // rows since the last commit
 	doubtful   [][]any        // rows of memories whose content does not fit its hash
+	mended     [][]any        // rows of memories of which something else cannot be read
 	lastSeq    int64          // the greatest number of a journal entry that ever was
 	secret     bool           // the index of meta says that there was one
 }
@@ -228,6 +229,13 @@ func (s *salvage) take(ctx context.Context, leaf byte, rowid int64, values []any
 	}
 	for i := range s.tables {
 		t := &s.tables[i]
+		if t.name == "memories" && len(values) == len(t.cols) && !(t.fits(values) && readable(t, values)) {
+			// The journal has it whole, or else what is left of it is better than nothing.
+			if args := t.row(rowid, values); mend(t, args, time.Now()) {
+				s.mended = append(s.mended, args)
+			}
+			return nil
+		}
 		if !t.fits(values) {
 			continue
 		}

@@ -586,7 +586,7 @@ func TestSalvageRefusesForeignFiles(t *testing.T) {
 func TestCheckFindsContradictions(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "reverie.db")
 	lived(t, whole, 30)
-	image := contents(t, whole)
+	was, image := read(t, whole), contents(t, whole)
 	for name, tc := range map[string]struct{ spoil, says string }{
 		"count":            {"UPDATE partitions SET live = live + 1 WHERE key LIKE '%u1'", "1 partitions count their live memories wrongly"},
 		"partition":        {"DELETE FROM partitions WHERE key LIKE '%u1'", "10 memories belong to no partition"},
@@ -601,6 +601,13 @@ func TestCheckFindsContradictions(t *testing.T) {
 		"pending in vain":  {"INSERT INTO pending VALUES (2, 1)", "1 memories wait for a vector"},
 		"memo":             {"UPDATE memos SET content = 'x' WHERE part LIKE '%u1'", "1 memos differ"},
 		"no memo":          {"DELETE FROM memos WHERE part LIKE '%u1'", "1 memos are in the journal but not in the store"},
+		"time":             {"UPDATE memories SET created_at = 'abc' WHERE rid = 2", "1 rows of memories have a value of the wrong type"},
+		"tags":             {`UPDATE memories SET tags = '["te' WHERE rid = 2`, "1 memories have tags that cannot be read"},
+		"tags of numbers":  {"UPDATE memories SET tags = '[1]' WHERE rid = 2", "1 memories have tags that cannot be read"},
+		"private":          {"UPDATE memories SET private = 2 WHERE rid = 2", "1 memories are neither private nor not"},
+		"blob of a text":   {"UPDATE memories SET scope = x'00' WHERE rid = 2", "1 rows of memories have a value of the wrong type"},
+		"time of a memo":   {"UPDATE memos SET updated_at = 'abc' WHERE part LIKE '%u1'", "1 rows of memos have a value of the wrong type"},
+		"journal":          {"UPDATE journal SET at = 'abc' WHERE seq = 3", "1 rows of journal have a value of the wrong type"},
 		"broken entry":     {"UPDATE journal SET after = '{' WHERE seq = (SELECT MAX(seq) FROM journal WHERE kind = 'memory')", "1 memories differ from their newest journal entry"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -631,6 +638,10 @@ func TestCheckFindsContradictions(t *testing.T) {
 			if name == "count" && r.Rebuilt["memories"] != 0 {
 				t.Error("rows that were whole were made anew: the hash of a content differs from package vector's")
 			}
+			switch name {
+			case "time", "tags", "tags of numbers", "private", "blob of a text", "time of a memo":
+				same(t, path, was, true) // the journal has it
+			}
 			if n := len(read(t, path).Memories); n != 30 {
 				t.Errorf("%d memories after the repair, want 30", n)
 			}
@@ -638,6 +649,49 @@ func TestCheckFindsContradictions(t *testing.T) {
 				t.Errorf("a second repair: %+v, %v", r, err)
 			}
 		})
+	}
+}
+
+// A row that cannot be read whole, and of which the journal knows nothing, keeps what it
+// has; a private memory stays private, and stands beside a public one of the same words.
+func TestSalvageMends(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reverie.db")
+	db := open(t, path, store.Options{})
+	s, _ := services(t, db)
+	for _, private := range []bool{true, false} {
+		who := user(0)
+		if !private {
+			who.Group, who.Role = "g", caller.RoleMember // where the private one does not exist
+		}
+		for _, text := range []string{"said twice", fmt.Sprintf("said once, private: %v", private)} {
+			if _, err := s.Write(t.Context(), who, vector.Draft{Content: text, Scope: caller.ScopeUser, Private: private}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.Close()
+	live := count(t, db, "SELECT COUNT(*) FROM memories WHERE state = 'live'")
+	if live != 4 {
+		t.Fatalf("%d memories, want 4", live)
+	}
+	if err := db.Exec(t.Context(), "DELETE FROM journal"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Exec(t.Context(), "UPDATE memories SET tags = '[', private = CASE private WHEN 1 THEN 7 ELSE 0 END, event_time = 'never' WHERE content LIKE 'said once%'"); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	r, err := store.Salvage(t.Context(), path)
+	if err != nil || len(r.Lost) != 3 || !strings.Contains(r.Lost[0], "particulars of memory") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	sound(t, path)
+	db = open(t, path, store.Options{})
+	if n := count(t, db, "SELECT COUNT(*) FROM memories WHERE state = 'live' AND private = (content LIKE '%true') OR content = 'said twice' AND state = 'live'"); n != live {
+		t.Errorf("%d memories are as they were, want %d", n, live)
+	}
+	if n := count(t, db, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'memories_content' AND sql LIKE '%private%'"); n != 1 {
+		t.Error("the repaired database has another index of contents than a new one")
 	}
 }
 

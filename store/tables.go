@@ -33,9 +33,14 @@ var newer = map[string]string{
 	"vectors": "ON CONFLICT (rid, space) DO UPDATE SET emb = x'' WHERE excluded.emb <> vectors.emb",
 }
 
+// querier is a connection or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // readTables reads from a database of today's schema what its tables look like. The
 // table of migrations is the schema's own business and not among them.
-func readTables(ctx context.Context, conn *sql.Conn) ([]table, error) {
+func readTables(ctx context.Context, conn querier) ([]table, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT m.name, c.name, c.type, c."notnull", c.pk FROM sqlite_master m, pragma_table_info(m.name) c
 		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite~_%' ESCAPE '~' AND m.name <> 'migrations' ORDER BY m.name, c.cid`)
 	if err != nil {
