@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"gorm.io/gorm"
 
+	"reverie/store"
 	"reverie/vector/index"
 )
 
@@ -30,6 +31,7 @@ type partition struct {
 	mu      sync.RWMutex
 	version int64 // of the partition, up to which the index holds everything; -1 before the first load
 	index   *index.Partition
+	warned  bool  // that vectors are damaged
 	bytes   int64 // as counted in the cache; under partitions.mu
 }
 
@@ -107,6 +109,28 @@ func (s *Service) partition(ctx context.Context, part string) (*partition, error
 
 // refresh fetches the rows changed since p.version in one snapshot. Called with p.mu held.
 func (s *Service) refresh(ctx context.Context, part string, p *partition) error {
+	err := s.load(ctx, part, p, nil)
+	if !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	// Vectors are derived: where they cannot be read, the memories are found by words.
+	vectors, verr := s.oneByOne(ctx, part, p.version)
+	if verr != nil {
+		return verr
+	}
+	if lerr := s.load(ctx, part, p, vectors); lerr != nil {
+		return lerr
+	}
+	if !p.warned {
+		p.warned = true
+		s.log.Warn("damaged vectors are left out of the index: memories without them are found by their words only", "part", part, "error", err)
+	}
+	return nil
+}
+
+// load is refresh with the vectors given, or, if that is nil, with all of them in one
+// joined read.
+func (s *Service) load(ctx context.Context, part string, p *partition, vectors map[int64][]byte) error {
 	return s.db.Read(ctx, func(g *gorm.DB) error {
 		var v int64
 		err := g.Raw("SELECT version FROM partitions WHERE key = ?", part).Row().Scan(&v)
@@ -117,14 +141,18 @@ func (s *Service) refresh(ctx context.Context, part string, p *partition) error 
 		if p.version < 0 {
 			where += " AND m.state = 'live'" // the first load has nothing to take out
 		}
-		rows, err := g.Raw(`SELECT m.rid, m.state, m.content, m.tags, m.importance, m.private, m.said_by, m.conversation, m.created_at, m.event_time, v.emb
-			FROM memories m LEFT JOIN vectors v ON v.rid = m.rid AND v.space = ? WHERE `+where, s.space, part, p.version).Rows()
+		emb, from, args := "v.emb", "memories m LEFT JOIN vectors v ON v.rid = m.rid AND v.space = ?", []any{s.space, part, p.version}
+		if vectors != nil {
+			emb, from, args = "NULL", "memories m", args[1:]
+		}
+		rows, err := g.Raw(`SELECT m.rid, m.state, m.content, m.tags, m.importance, m.private, m.said_by, m.conversation, m.created_at, m.event_time, `+emb+`
+			FROM `+from+` WHERE `+where, args...).Rows()
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			if err := s.take(rows, p.index); err != nil {
+			if err := s.take(rows, p.index, vectors); err != nil {
 				return err
 			}
 		}
@@ -136,15 +164,47 @@ func (s *Service) refresh(ctx context.Context, part string, p *partition) error 
 	})
 }
 
-// take brings one row into the index, or out of it.
-func (s *Service) take(rows *sql.Rows, ix *index.Partition) error {
+// oneByOne reads the vectors that can be read of a partition's memories changed since a
+// version. Each has a transaction of its own: after an error in one the rest fails. A vector that
+// is newer than the row read afterwards has raised the version, so the next use of the
+// partition reads the row again.
+func (s *Service) oneByOne(ctx context.Context, part string, since int64) (map[int64][]byte, error) {
+	var rids []int64
+	err := s.db.Read(ctx, func(g *gorm.DB) error {
+		return g.Raw("SELECT rid FROM memories WHERE part = ? AND rev > ? AND state = 'live'", part, since).Scan(&rids).Error
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64][]byte, len(rids))
+	for _, rid := range rids {
+		var emb []byte
+		err := s.db.Read(ctx, func(g *gorm.DB) error {
+			return g.Raw("SELECT emb FROM vectors WHERE rid = ? AND space = ?", rid, s.space).Row().Scan(&emb)
+		})
+		switch {
+		case err == nil:
+			out[rid] = emb
+		case !errors.Is(err, store.ErrDamaged) && !errors.Is(err, sql.ErrNoRows):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// take brings one row into the index, or out of it. Its vector is in vectors, or, if that
+// is nil, in the row.
+func (s *Service) take(rows *sql.Rows, ix *index.Partition, vectors map[int64][]byte) error {
 	var d index.Doc
 	var state State
 	var tags string
 	var imp Importance
 	var emb []byte
 	if err := rows.Scan(&d.RID, &state, &d.Text, &tags, &imp, &d.Private, &d.SaidBy, &d.Conversation, &d.Created, &d.Event, &emb); err != nil {
-		return err
+		// One bad row must not hide the others. The row's number is scanned first.
+		s.log.Warn("damaged memory is left out of the index; run: reverie doctor", "rid", d.RID, "error", err)
+		ix.Remove(d.RID)
+		return nil
 	}
 	if state != Live {
 		ix.Remove(d.RID)
@@ -155,6 +215,9 @@ func (s *Service) take(rows *sql.Rows, ix *index.Partition) error {
 		if err := json.Unmarshal([]byte(tags), &d.Tags); err != nil {
 			s.log.Warn("damaged tags are left out of the index", "rid", d.RID, "error", err)
 		}
+	}
+	if vectors != nil {
+		emb = vectors[d.RID]
 	}
 	vecs, err := unpack(emb)
 	if err == nil {
