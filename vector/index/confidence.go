@@ -61,9 +61,10 @@ func (p *Partition) Calibrate(unrelated float64) {
 
 // onBuiltinScale stretches a cosine so that unrelated texts lie where they lie
 // under the built-in model.
-func (p *Partition) onBuiltinScale(cos float64) float64 {
-	return 1 - (1-cos)*(1-builtinUnrelated)/(1-p.unrelated)
-}
+func (p *Partition) onBuiltinScale(cos float64) float64 { return 1 - (1-cos)*p.stretch() }
+
+// stretch is how much wider cosines lie apart on the built-in model's scale.
+func (p *Partition) stretch() float64 { return (1 - builtinUnrelated) / (1 - p.unrelated) }
 
 func confidence(hits []Hit) Confidence {
 	switch {

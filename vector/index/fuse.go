@@ -14,6 +14,22 @@ var (
 
 type weights struct{ words, letters, meaning float32 }
 
+// What a channel's scores vary by is not known from a small pool, nor from the
+// two or three memories that share a word with the query: a lone memory with
+// some common word would stand many deviations above the rest, and nothing found
+// by meaning could reach it. So every channel is measured as if the pool held a few
+// memories more: such as have the query's most telling word by chance, or are
+// as much above the average in meaning as memories commonly are. In a pool of
+// hundreds that hardly matters. From half to twice as many make no difference.
+const (
+	chanceMemories = 16
+	// chanceGrams is for letters, since words share their runs by fours.
+	chanceGrams = 64
+	// usualSpread is the standard deviation of the cosine of a query with the
+	// memories of a pool, on the built-in model's scale.
+	usualSpread = 0.1
+)
+
 // What context adds to a memory's own score. A turn of a dialogue often
 // answers the one before it and names neither subject nor object. Chosen by
 // leaving out one long dialogue after the other; what was best for the rest
@@ -32,10 +48,10 @@ func (s *search) fuse(p *Partition) {
 	if s.trusted {
 		w = trustedWeights
 	}
-	s.addStandard(s.words, w.words)
-	s.addStandard(s.letters, w.letters)
+	s.addStandard(s.words, w.words, chanceMemories, s.oneWord)
+	s.addStandard(s.letters, w.letters, chanceGrams, s.oneGram)
 	if s.dense {
-		s.addStandard(s.cos, w.meaning)
+		s.addStandard(s.cos, w.meaning, chanceMemories, usualSpread/p.stretch())
 	}
 	copy(s.fused, s.base)
 	for _, c := range p.conversations {
@@ -50,8 +66,9 @@ func (s *search) fuse(p *Partition) {
 }
 
 // addStandard adds to base weight times the standard score of a channel among
-// the memories kept. A memory that the channel knows nothing about counts as average.
-func (s *search) addStandard(channel []float32, weight float32) {
+// the memories kept and as many more as chance says, which lie that far from
+// the mean. A memory that the channel knows nothing about counts as average.
+func (s *search) addStandard(channel []float32, weight float32, chance, far float64) {
 	var n, sum, squares float64
 	for _, slot := range s.kept {
 		if x := float64(channel[slot]); x != noCosine {
@@ -64,7 +81,7 @@ func (s *search) addStandard(channel []float32, weight float32) {
 		return
 	}
 	mean := sum / n
-	sd := math.Sqrt(max(0, squares/n-mean*mean))
+	sd := math.Sqrt((max(0, squares-n*mean*mean) + chance*far*far) / (n + chance))
 	if sd < 1e-6 {
 		return
 	}

@@ -88,21 +88,28 @@ func (p *Partition) Put(d Doc) error {
 
 func (p *Partition) putWords(slot uint32, text string) {
 	ids := p.scratch[:0]
+	// An id is doubled, plus one for a gloss: sorted, the uses of a term lie
+	// together, and the first is a gloss only if all are.
 	p.analyzer.Terms(text, func(t []byte, kind lexical.Kind) {
-		ids = append(ids, p.words.id(t, kind))
+		id := p.words.id(t, kind) << 1
+		if kind == lexical.Gloss {
+			id++
+		}
+		ids = append(ids, id)
 	})
 	p.scratch = ids
 	slices.Sort(ids)
 	l := length{terms: uint32(len(ids))}
 	distinct := 0
 	for i := 0; i < len(ids); {
+		id := ids[i] >> 1
 		j := i + 1
-		for j < len(ids) && ids[j] == ids[i] {
+		for j < len(ids) && ids[j]>>1 == id {
 			j++
 		}
-		p.words.add(ids[i], slot, j-i)
-		l.grams += uint32(j-i) * uint32(p.words.terms[ids[i]].grams)
-		ids[distinct] = ids[i]
+		p.words.add(id, slot, j-i, ids[i]&1 != 0)
+		l.grams += uint32(j-i) * uint32(p.words.terms[id].grams)
+		ids[distinct] = id
 		distinct++
 		i = j
 	}

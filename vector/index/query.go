@@ -6,8 +6,9 @@ import (
 	"reverie/internal/lexical"
 )
 
-// glossWeight is what an occurrence of a gloss counts in a query: a word of
-// the dictionary is a guess at what the character beside it says for certain.
+// glossWeight is what a gloss counts against what is written, in a query and in
+// a memory: a word of the dictionary is a guess at what the character beside it
+// says for certain.
 const glossWeight = 0.7
 
 // repeatPower dampens repetitions in a query. Queries may be whole dialogues.

@@ -27,17 +27,22 @@ func (s *search) scoreWords(p *Partition) {
 	n := len(p.byRID)
 	b := newBM25(p.total.terms, n)
 	for _, q := range s.terms {
+		character := q.kind == lexical.Character
+		rarity := idf(n, q.df) * q.weight
+		s.oneWord = max(s.oneWord, rarity)
+		if character {
+			s.oneGram = max(s.oneGram, rarity)
+		}
 		if q.df == 0 {
 			continue
 		}
-		w := float32(idf(n, q.df) * q.weight * (saturation + 1))
-		character := q.kind == lexical.Character
+		w := float32(rarity * (saturation + 1))
 		for _, post := range p.words.terms[p.words.ids[q.hash]].posts {
 			slot := post.slot()
 			if !s.keep[slot] {
 				continue
 			}
-			x := b.score(w, float32(post.count()), p.lengths[slot].terms)
+			x := post.worth() * b.score(w, float32(post.count()), p.lengths[slot].terms)
 			s.words[slot] += x
 			if character {
 				s.letters[slot] += x
@@ -96,6 +101,7 @@ func (s *search) scoreGrams(p *Partition) {
 	for i, df := range s.gramDF {
 		s.gramIDF[i] = idf(n, min(int(df), n))
 		s.gramMass += s.gramIDF[i]
+		s.oneGram = max(s.oneGram, s.gramIDF[i]*s.gramWeights[i])
 	}
 	b := newBM25(p.total.grams, n)
 	for i := 0; i < len(s.users); {
@@ -108,7 +114,7 @@ func (s *search) scoreGrams(p *Partition) {
 		w := float32(worth * (saturation + 1))
 		for _, post := range p.words.terms[id].posts {
 			if slot := post.slot(); s.keep[slot] {
-				s.letters[slot] += b.score(w, float32(post.count()), p.lengths[slot].grams)
+				s.letters[slot] += post.worth() * b.score(w, float32(post.count()), p.lengths[slot].grams)
 			}
 		}
 	}

@@ -8,17 +8,33 @@ import (
 	"reverie/internal/lexical"
 )
 
-// posting is one memory's use of a term: slot<<8 | count, the count capped at 255.
+// posting is one memory's use of a term: slot<<8 | glossed | count.
 type posting uint32
 
-const maxCount = 255
+const (
+	maxCount = 127
+	// glossed marks a term that the memory has as a gloss only.
+	glossed = 128
+)
 
-func newPosting(slot uint32, count int) posting {
-	return posting(slot<<8 | uint32(min(count, maxCount)))
+func newPosting(slot uint32, count int, gloss bool) posting {
+	p := posting(slot<<8 | uint32(min(count, maxCount)))
+	if gloss {
+		p |= glossed
+	}
+	return p
 }
 
 func (p posting) slot() uint32 { return uint32(p >> 8) }
 func (p posting) count() int   { return int(p & maxCount) }
+
+// worth is what the term counts in the memory: less if it is a gloss only.
+func (p posting) worth() float32 {
+	if p&glossed != 0 {
+		return glossWeight
+	}
+	return 1
+}
 
 // term is an entry of the vocabulary.
 type term struct {
@@ -92,11 +108,12 @@ func (v *vocabulary) df(hash uint64) int {
 	return len(v.terms[id].posts)
 }
 
-// add notes that a memory uses a term. Each memory adds a term once.
-func (v *vocabulary) add(id, slot uint32, count int) {
+// add notes that a memory uses a term, and whether as a gloss only. Each memory
+// adds a term once.
+func (v *vocabulary) add(id, slot uint32, count int, gloss bool) {
 	t := &v.terms[id]
 	before := cap(t.posts)
-	p := newPosting(slot, count)
+	p := newPosting(slot, count, gloss)
 	if n := len(t.posts); n == 0 || t.posts[n-1] < p {
 		t.posts = append(t.posts, p)
 	} else {
