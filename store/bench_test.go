@@ -123,7 +123,7 @@ func fill(tb testing.TB, path string, n int) {
 	_, err = raw.Exec(`
 		WITH RECURSIVE c(i) AS (SELECT 1 WHERE ?1 > 0 UNION ALL SELECT i + 1 FROM c WHERE i < ?1)
 		INSERT INTO memories (id, part, rev, state, scope, content, hash, importance, source, created_at, updated_at)
-		SELECT printf('%032x', i), 'p' || (i / 50), i, 'live', 'user', 'fact ' || i || ?2, printf('%016x', i), 'medium', 'tool', i, i FROM c`,
+		SELECT printf('%032x', i), 'p' || (i / 50), i, 'live', 'user', 'fact ' || i || ?2, CAST(printf('%016x', i) AS BLOB), 'medium', 'tool', i, i FROM c`,
 		n, strings.Repeat(" and more of it", 5))
 	if err != nil {
 		tb.Fatal(err)
