@@ -22,7 +22,8 @@ type doctorCmd struct {
 // is what it is for.
 func (d *doctorCmd) Run(ctx context.Context, e *env) error {
 	path := filepath.Join(e.cfg.Home, databaseName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	// A log without its database is something to look at, too.
+	if databaseBytes(path) == 0 && !exists(path) {
 		return fmt.Errorf("there is no database in %s yet: nothing to check", e.cfg.Home)
 	}
 	do := store.Check
@@ -44,6 +45,11 @@ func (d *doctorCmd) Run(ctx context.Context, e *env) error {
 		return errors.New("the database has problems; stop all servers of this home and run: reverie doctor --repair")
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (e *env) printReport(path string, r store.Report) {

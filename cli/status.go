@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +30,7 @@ type statusReport struct {
 
 // Run gathers and prints the report.
 func (statusCmd) Run(ctx context.Context, e *env) error {
-	if _, err := os.Stat(filepath.Join(e.cfg.Home, databaseName)); errors.Is(err, fs.ErrNotExist) {
+	if path := filepath.Join(e.cfg.Home, databaseName); !exists(path) && databaseBytes(path) == 0 {
 		// Looking must not make a database, least of all in a mistyped home.
 		return fmt.Errorf("nothing is stored in %s yet: it has no database (if that is not the home you mean, see --home and REVERIE_HOME)", e.cfg.Home)
 	}
