@@ -8,8 +8,10 @@ import (
 )
 
 // What the first hit's score must reach for [Medium] and [High] confidence.
-// Of questions put to the wrong store, more than half stay below the first;
-// of hits that were right, nine in ten are above it.
+// Of questions put to a store of other people's memories, about half stay below
+// the first; of hits that were right, nine in ten are above it. In the right
+// store a question without an answer is harder to tell: one in four of them
+// reaches the second, of those with an answer one in two.
 const (
 	mediumScore = 0.45
 	highScore   = 0.8
@@ -23,12 +25,14 @@ const relatedCosine = 0.35
 const builtinUnrelated = 0.2
 
 // lookahead is how many of the hits that follow may lend a hit their evidence.
-const lookahead = 2
+// More would let a hit that has nothing to do with the query, come first by a
+// chance word, pass for the answer below it.
+const lookahead = 1
 
 // hits makes the first k of ranked to hits. Scores come from the evidence in
 // each hit alone, so that they mean the same for every query; to follow the
 // ranking, which knows more (the pool, the conversation), a hit takes the best
-// evidence of itself and the next two, and never more than the hit before it.
+// evidence of itself and the next one, and never more than the hit before it.
 func (s *search) hits(p *Partition, ranked []uint32, k int) []Hit {
 	hits := make([]Hit, min(k, len(ranked)))
 	evidence := make([]float64, len(ranked))
@@ -86,7 +90,7 @@ func (s *search) hit(p *Partition, slot uint32) (Hit, float64) {
 	like := p.onBuiltinScale(cos)
 	var e float64
 	if meaning && s.trusted {
-		e = max(logistic(-3.7+9*like+2*share), logistic(-3+5*share))
+		e = max(logistic(-3.8+8.8*like+2.5*share), logistic(-3.4+5*share))
 	} else if share = max(share, s.letterCoverage(p, slot)); share > 0 {
 		e = logistic(-2.2 + 6*share)
 	}
