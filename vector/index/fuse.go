@@ -18,12 +18,14 @@ type weights struct{ words, letters, meaning float32 }
 // two or three memories that share a word with the query: a lone memory with
 // some common word would stand many deviations above the rest, and nothing found
 // by meaning could reach it. So every channel is measured as if the pool held a few
-// memories more: such as have the query's most telling word by chance, or are
-// as much above the average in meaning as memories commonly are. In a pool of
-// hundreds that hardly matters. From half to twice as many make no difference.
+// memories more: such as have the query's most telling word by chance, or lie
+// as far from the average in meaning as memories commonly do. In a pool of
+// hundreds that hardly matters, nor does it for a query of a whole dialogue, of
+// which every memory has some words. With half or twice as many, the first
+// answers of the sets measured stay the same within their noise.
 const (
 	chanceMemories = 16
-	// chanceGrams is for letters, since words share their runs by fours.
+	// chanceGrams is for letters: a word in common means several runs at once.
 	chanceGrams = 64
 	// usualSpread is the standard deviation of the cosine of a query with the
 	// memories of a pool, on the built-in model's scale.
@@ -48,8 +50,8 @@ func (s *search) fuse(p *Partition) {
 	if s.trusted {
 		w = trustedWeights
 	}
-	s.addStandard(s.words, w.words, chanceMemories, s.oneWord)
-	s.addStandard(s.letters, w.letters, chanceGrams, s.oneGram)
+	s.addStandard(s.words, w.words, chanceMemories, s.wordMass.chance())
+	s.addStandard(s.letters, w.letters, chanceGrams, s.letterMass.chance())
 	if s.dense {
 		s.addStandard(s.cos, w.meaning, chanceMemories, usualSpread/p.stretch())
 	}

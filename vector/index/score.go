@@ -21,6 +21,26 @@ func (b bm25) score(weight float32, count float32, length uint32) float32 {
 	return weight * count / (count + b.base + b.perLength*float32(length))
 }
 
+// mass is what a memory may score for the parts of a query: for all, and for
+// the most telling one alone.
+type mass struct{ all, one float64 }
+
+func (m *mass) add(x float64) {
+	m.all += x
+	m.one = max(m.one, x)
+}
+
+// chance is what a memory scores that has the query's most telling part by
+// chance. What is nearly all of a query, such as the only name in it, is not
+// there by chance.
+func (m mass) chance() float64 {
+	if m.all == 0 {
+		return 0
+	}
+	share := m.one / m.all
+	return m.one * (1 - share*share*share)
+}
+
 // scoreWords fills words with the scores by terms, and enters those of single
 // characters and pairs in letters too.
 func (s *search) scoreWords(p *Partition) {
@@ -29,9 +49,9 @@ func (s *search) scoreWords(p *Partition) {
 	for _, q := range s.terms {
 		character := q.kind == lexical.Character
 		rarity := idf(n, q.df) * q.weight
-		s.oneWord = max(s.oneWord, rarity)
+		s.wordMass.add(rarity)
 		if character {
-			s.oneGram = max(s.oneGram, rarity)
+			s.letterMass.add(rarity)
 		}
 		if q.df == 0 {
 			continue
@@ -101,7 +121,7 @@ func (s *search) scoreGrams(p *Partition) {
 	for i, df := range s.gramDF {
 		s.gramIDF[i] = idf(n, min(int(df), n))
 		s.gramMass += s.gramIDF[i]
-		s.oneGram = max(s.oneGram, s.gramIDF[i]*s.gramWeights[i])
+		s.letterMass.add(s.gramIDF[i] * s.gramWeights[i])
 	}
 	b := newBM25(p.total.grams, n)
 	for i := 0; i < len(s.users); {

@@ -57,8 +57,8 @@ type search struct {
 	gramIDF     []float64
 	gramSeen    []bool
 	gramMass    float64   // idf of all grams of the query
-	oneWord     float64   // what a memory scores for the query's most telling word alone
-	oneGram     float64   // and for the most telling gram or character
+	wordMass    mass      // of its terms
+	letterMass  mass      // of its grams and characters
 	idfOf       []float64 // by document frequency, 0 where not computed yet
 	gramTable   gramTable
 	users       []gramUser
@@ -77,7 +77,7 @@ func (p *Partition) start() *search {
 	s.words, s.letters = resize(s.words, n), resize(s.letters, n)
 	s.cos, s.base, s.fused = resize(s.cos, n), resize(s.base, n), resize(s.fused, n)
 	s.kept = s.kept[:0]
-	s.gramMass, s.oneWord, s.oneGram, s.dense = 0, 0, 0, false
+	s.wordMass, s.letterMass, s.gramMass, s.dense = mass{}, mass{}, 0, false
 	return s
 }
 

@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -94,6 +95,27 @@ func TestNotSoSure(t *testing.T) {
 	for _, text := range []string{"What is the boiling point of mercury?", "Which shares of the brewery did I sell?", "火星上有水吗？", "我把车停在哪里了？", "谁赢了象棋比赛？"} {
 		if r := p.Search(query(t, text), nil, 5); r.Confidence == index.High {
 			t.Errorf("%q: confidence %v for %+v", text, r.Confidence, r.Hits[0])
+		}
+	}
+}
+
+// TestOnlyWord: what has the only word of a query is the answer, even without
+// a vector among others that have one.
+func TestOnlyWord(t *testing.T) {
+	p := newPartition()
+	for i := range int64(100) {
+		text := fmt.Sprintf("ticket%d is about the house", i)
+		d := index.Doc{Meta: index.Meta{RID: i + 1, Created: i}, Text: text}
+		if i%10 != 0 {
+			d.Vectors = vectors(t, text)
+		}
+		put(t, p, d)
+	}
+	misleading := query(t, "Ticket 77 is about the house").Vector
+	for i := range int64(100) {
+		q := index.Query{Text: fmt.Sprintf("ticket%d", i), Vector: misleading, DenseTrusted: true}
+		if r := p.Search(q, nil, 1); first(r) != i+1 {
+			t.Errorf("%q finds memory %d", q.Text, first(r))
 		}
 	}
 }
