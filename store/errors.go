@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
@@ -70,6 +71,11 @@ func (d *DB) classify(err error) error {
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // of a file that is copied or made beside the database
 		return full(d.path, err)
+	}
+	if err != nil && strings.Contains(err.Error(), "sql: Scan error") {
+		// database/sql has no better name for it: a column that holds what was never
+		// stored there, which SQLite itself does not mind.
+		return fmt.Errorf("%w: a row in %s has values of the wrong type; stop all servers of this home and run: reverie doctor --repair (%w)", ErrDamaged, d.path, err)
 	}
 	switch code(err) {
 	case codeFull:
