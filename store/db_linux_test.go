@@ -217,10 +217,10 @@ func TestReadOnly(t *testing.T) {
 		}
 		works(t, db)
 	})
+	if os.Getuid() == 0 {
+		return // permission bits do not bind root, for whom the mounts above are the test
+	}
 	t.Run("permission bits", func(t *testing.T) {
-		if os.Getuid() == 0 {
-			t.Skip("permission bits do not bind root")
-		}
 		path := closed(t, t.TempDir())
 		if err := os.Chmod(path, 0o400); err != nil {
 			t.Fatal(err)
