@@ -99,7 +99,7 @@ export async function scenario(t, open) {
 
   await t.test("delete_memory, restore", async () => {
     await ok("delete_memory", { id });
-    await refused("delete_memory", { id }, /list_memory/);
+    await refused("delete_memory", { id }, /in the trash already/);
     assert.equal((await ok("restore", { id })).state, "live");
   });
 
