@@ -217,14 +217,61 @@ func TestReadOnly(t *testing.T) {
 		}
 		works(t, db)
 	})
-	if os.Getuid() == 0 {
-		return // permission bits do not bind root, for whom the mounts above are the test
-	}
 	t.Run("permission bits", func(t *testing.T) {
 		path := closed(t, t.TempDir())
+		if os.Getuid() == 0 {
+			refusedToNobody(t, path)
+			return
+		}
 		if err := os.Chmod(path, 0o400); err != nil {
 			t.Fatal(err)
 		}
 		refused(t, path)
 	})
+}
+
+// nobody is the user without rights of Linux systems.
+const nobody = 65534
+
+// refusedToNobody opens a read-only copy of the database at path in a child that is not
+// root, whom permission bits do not bind.
+func refusedToNobody(t *testing.T, path string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "reverie-nobody-") // the folders above those of t.TempDir are closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, program := filepath.Join(dir, "reverie.db"), filepath.Join(dir, "store.test")
+	for _, f := range []struct {
+		from, to string
+		mode     os.FileMode
+	}{{path, theirs, 0o400}, {exe, program, 0o500}} {
+		if err := os.WriteFile(f.to, contents(t, f.from), f.mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(f.to, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	cmd := child(t, "open", theirs)
+	cmd.Path, cmd.Dir = program, dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("opened by nobody: %v: %s", err, out)
+	}
+	for _, want := range []string{"read-only storage", theirs, "--home DIR"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("nobody is told %q, without %q", out, want)
+		}
+	}
 }
