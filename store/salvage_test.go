@@ -227,7 +227,7 @@ var everyPage = flag.Bool("everypage", false, "damage every page of a larger sto
 // the repair must bring back everything, since no page holds both a row and its entry.
 func TestEveryDamagedPage(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "reverie.db")
-	memories := 50
+	memories := 120
 	if *everyPage {
 		memories = 300
 	}

@@ -3,7 +3,6 @@ package vector_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -24,12 +23,7 @@ import (
 	"reverie/vector"
 )
 
-func TestMain(m *testing.M) {
-	// Each sequence of the model commits to disk dozens of times; -rapid.checks asks for more.
-	flag.Set("rapid.checks", "30")
-	flag.Parse()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hashed stands for a model: each word has a direction of its own, so that texts that
 // share words are near each other. It can be made to fail, as a server does.
