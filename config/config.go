@@ -32,6 +32,8 @@ type Config struct {
 	Privacy   Privacy
 	Storage   Storage
 	Embedding Embedding
+	Backup    Backup
+	VectorDB  VectorDB
 	Toolsets  Toolsets
 	Log       Log
 
@@ -67,12 +69,40 @@ type Privacy struct {
 type Storage struct {
 	Synchronous   string // full or normal
 	BusyTimeoutMS int    // milliseconds to wait for another process
+	DSN           string // of a PostgreSQL database; empty: SQLite
 }
 
 // Embedding is about turning text into vectors.
 type Embedding struct {
-	Protocol  string // builtin
-	ModelName string // auto: the protocol's own choice
+	Protocol       string // builtin, ollama-embed or openai
+	ModelName      string // auto: the protocol's own choice
+	ModelURL       string // "": the protocol's usual one
+	APIKey         string // sent to ModelURL only
+	Dimensions     int    // 0: the model's own
+	QueryPrefix    string // auto: what is known of the model
+	DocumentPrefix string
+	TimeoutSeconds int // for a batch
+	CheckOnStartup bool
+	MismatchPolicy string // ask, auto or never
+	BatchSize      int    // texts a request when re-embedding
+}
+
+// Backup is about copies of everything.
+type Backup struct {
+	Keep int // automatic backups kept, at least 1
+}
+
+// VectorDB is about the Chroma server to which vectors are mirrored.
+type VectorDB struct {
+	Type       string // local (none) or remote
+	Server     string
+	Port       int
+	SSL        bool
+	Headers    string // a JSON object of strings
+	Tenant     string
+	Database   string
+	Collection string // first part of the collections' names
+	Buckets    int
 }
 
 // Toolsets is about which tools clients see.
@@ -145,7 +175,7 @@ func (c *Config) apply(o Options, file *tomlFile, env *envFile) []error {
 	for _, k := range keys() {
 		take := func(where, name, origin string, v any, err error) {
 			if err != nil {
-				problems = append(problems, &Error{Where: where, Key: name, Value: fmt.Sprint(v), Reason: err.Error()})
+				problems = append(problems, &Error{Where: where, Key: name, Value: k.quotable(fmt.Sprint(v)), Reason: err.Error()})
 				return
 			}
 			k.assign(c, v)

@@ -63,9 +63,13 @@ func TestDefaults(t *testing.T) {
 		Retrieval:             config.Retrieval{Expiry: "off", CacheMB: 256},
 		Privacy:               config.Privacy{UserMemoriesInGroups: "allow", RedactSecrets: true},
 		Storage:               config.Storage{Synchronous: "full", BusyTimeoutMS: 10000},
-		Embedding:             config.Embedding{Protocol: "builtin", ModelName: "auto"},
-		Toolsets:              config.Toolsets{Enabled: []string{"memory", "memo"}},
-		Log:                   config.Log{Level: "info", Format: "text"},
+		Embedding: config.Embedding{Protocol: "builtin", ModelName: "auto", QueryPrefix: "auto", DocumentPrefix: "auto",
+			TimeoutSeconds: 30, CheckOnStartup: true, MismatchPolicy: "ask", BatchSize: 64},
+		Backup: config.Backup{Keep: 3},
+		VectorDB: config.VectorDB{Type: "local", Server: "127.0.0.1", Port: 8000, Headers: "{}", Tenant: "default", Database: "default",
+			Collection: "reverie", Buckets: 64},
+		Toolsets: config.Toolsets{Enabled: []string{"memory", "memo"}},
+		Log:      config.Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, *c, cmp.FilterPath(func(p cmp.Path) bool {
 		return strings.HasSuffix(p.String(), "origins") || strings.HasSuffix(p.String(), "homeFrom")
@@ -133,8 +137,8 @@ func TestMistakes(t *testing.T) {
 		{"right key, wrong section", sources{toml: "user = 'x'"}, `HOME/config.toml: user: unknown key; did you mean "identity.user"?`},
 		{"key that is no key", sources{toml: "[log]\ncolour = 'red'"}, `HOME/config.toml: log.colour: unknown key; the keys of [log] are level, format`},
 		{"misspelt section", sources{toml: "[identiy]\nuser = 'x'\nrole = 'admin'"}, `HOME/config.toml: [identiy]: unknown section; did you mean "identity"?`},
-		{"section of another version", sources{toml: "[subconscious]\nenabled = true"}, `HOME/config.toml: [subconscious]: unknown section; the sections are identity, retrieval, privacy, storage, embedding, toolsets, log`},
-		{"empty unknown section", sources{toml: "[x]"}, `HOME/config.toml: [x]: unknown section; the sections are identity, retrieval, privacy, storage, embedding, toolsets, log`},
+		{"section of another version", sources{toml: "[subconscious]\nenabled = true"}, `HOME/config.toml: [subconscious]: unknown section; the sections are identity, retrieval, privacy, storage, embedding, backup, vector_db, toolsets, log`},
+		{"empty unknown section", sources{toml: "[x]"}, `HOME/config.toml: [x]: unknown section; the sections are identity, retrieval, privacy, storage, embedding, backup, vector_db, toolsets, log`},
 		{"section as a value", sources{toml: "identity = 'ann'"}, `HOME/config.toml: identity = "ann": is a string, must be a section that begins with the line [identity]`},
 		{"section as a list", sources{toml: "[[identity]]\nuser = 'ann'"}, `HOME/config.toml: identity = a table: is a table, must be a section that begins with the line [identity]`},
 		{"quoted key with a dot", sources{toml: `"identity.user" = 'x'`}, `HOME/config.toml: "identity.user": unknown key; did you mean "identity.user"?`},
@@ -159,10 +163,13 @@ func TestMistakes(t *testing.T) {
 		{"empty list", sources{toml: "[toolsets]\nenabled = []"}, `HOME/config.toml: toolsets.enabled = []: is empty, must be a list of one or more of "memory", "memo", "admin", "all"`},
 		{"flag", sources{flags: map[string]string{"toolsets.enabled": "notes"}}, `command line: --toolsets = "notes": has "notes" in it, must be a list of one or more of "memory", "memo", "admin", "all"`},
 		{"unknown flag key", sources{flags: map[string]string{"log.levl": "info"}}, `command line: log.levl: unknown key; did you mean "log.level"?`},
-		{"protocol of another version", sources{env: map[string]string{"EMBEDDING_PROCTOL": "openai"}}, `environment: EMBEDDING_PROCTOL = "openai": must be "builtin", the only choice in this version`},
+		{"unknown protocol", sources{env: map[string]string{"EMBEDDING_PROCTOL": "opnai"}}, `environment: EMBEDDING_PROCTOL = "opnai": must be one of "builtin", "ollama-embed", "openai"; did you mean "openai"?`},
+		{"URL with a password", sources{env: map[string]string{"EMBEDDING_MODEL_URL": "http://u:p@h"}}, `environment: EMBEDDING_MODEL_URL = (set, not shown): must not have a user or password in it; a key goes into embedding.api_key`},
+		{"headers that are no object", sources{env: map[string]string{"VECTOR_DB_REMOTE_HEADERS": "X: secret"}}, `environment: VECTOR_DB_REMOTE_HEADERS = (set, not shown): must be a JSON object of strings, such as {"Authorization": "Bearer ..."}`},
+		{"DSN of another database", sources{env: map[string]string{"REVERIE_DSN": "mysql://u:p@h/d"}}, `environment: REVERIE_DSN = (set, not shown): must have the form postgres://user:password@host:5432/database, special characters of the password as %XX`},
 		{"mistake behind a stronger value", sources{toml: "[log]\nlevel = 'loud'", env: map[string]string{"REVERIE_LOG_LEVEL": "info"}}, `HOME/config.toml: log.level = "loud": must be one of "debug", "info", "warn", "error"`},
 		{"all at once", sources{toml: "memo_max_chars = 0\nfoo = 1\n[log]\nlevel = 'loud'"},
-			"HOME/config.toml: foo: unknown key; the keys outside sections are short_term_expiry_days, long_term_expiry_days, per_session_memory_limit, memo_max_chars; the sections are identity, retrieval, privacy, storage, embedding, toolsets, log\n" +
+			"HOME/config.toml: foo: unknown key; the keys outside sections are short_term_expiry_days, long_term_expiry_days, per_session_memory_limit, memo_max_chars; the sections are identity, retrieval, privacy, storage, embedding, backup, vector_db, toolsets, log\n" +
 				"HOME/config.toml: memo_max_chars = 0: is out of range, must be a whole number from 1 to 100000\n" +
 				`HOME/config.toml: log.level = "loud": must be one of "debug", "info", "warn", "error"`},
 		{"not TOML", sources{toml: "memo_max_chars = 5\n\nlog level = info\n"}, `HOME/config.toml:3: not valid TOML: expected '.' or '=', but got 'l' instead`},

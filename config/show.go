@@ -17,7 +17,8 @@ type Entry struct {
 // Text returns the value as config.toml would have it.
 func (e Entry) Text() string { return show(e.Value) }
 
-// Show lists every key with its effective value and where that comes from, the home folder first. No value is secret.
+// Show lists every key with its effective value and where that comes from, the home folder first. A secret that is
+// set is shown as "(set, not shown)".
 func (c *Config) Show() []Entry {
 	entries := []Entry{{Key: "home", Value: c.Home, Default: "", Origin: c.homeFrom, Help: "folder with everything that is kept"}}
 	for _, k := range keys() {
@@ -25,9 +26,25 @@ func (c *Config) Show() []Entry {
 		if origin == "" {
 			origin = "default"
 		}
-		entries = append(entries, Entry{Key: k.name, Value: deref(k.field(c)), Default: k.def, Origin: origin, Help: k.help})
+		value := deref(k.field(c))
+		if k.secret && value != k.def {
+			value = hidden
+		}
+		entries = append(entries, Entry{Key: k.name, Value: value, Default: k.def, Origin: origin, Help: k.help})
 	}
 	return entries
+}
+
+// hidden stands for a secret.
+const hidden = "(set, not shown)"
+
+// quotable returns text as a message may show it: a value with a secret in it, also one
+// that was put into the wrong key, is not quoted.
+func (k *key) quotable(text string) string {
+	if k.secret || strings.Contains(text, "://") && strings.Contains(text, "@") {
+		return hidden
+	}
+	return text
 }
 
 func deref(p any) any {

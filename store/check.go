@@ -66,6 +66,8 @@ var checks = []fact{
 	{"%d memories wait for a vector that they have, or do not exist",
 		`SELECT COUNT(*) FROM pending p WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.rid = p.rid AND v.space = p.space)
 		OR NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = p.rid) OR NOT EXISTS (SELECT 1 FROM spaces s WHERE s.id = p.space)`},
+	{"%d rows are missing of the one that says which embedding space serves",
+		`SELECT 1 - COUNT(*) FROM serving WHERE one = 1 AND (space = 0 OR space IN (SELECT id FROM spaces))`},
 	{"%d memos differ from their newest journal entry, or have none",
 		`SELECT COUNT(*) FROM memos o LEFT JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = o.part AND n.kind = 'memo')
 		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.content') IS NOT o.content OR json_extract(j.after, '$.version') IS NOT o.version`},

@@ -50,6 +50,7 @@ type DB struct {
 	wsql *sql.DB
 	rsql *sql.DB
 	ver  *sql.Stmt
+	mark *sql.Stmt
 
 	once     sync.Once
 	closeErr error
@@ -126,6 +127,9 @@ func (d *DB) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	if d.ver, err = d.rsql.PrepareContext(ctx, "SELECT version FROM partitions WHERE key = ?"); err != nil {
+		return err
+	}
+	if d.mark, err = d.rsql.PrepareContext(ctx, markQuery); err != nil {
 		return err
 	}
 	return d.file.inPlace() // else it was looked at and opened as two different files
@@ -228,8 +232,10 @@ func (d *DB) Path() string { return d.path }
 func (d *DB) Close() error {
 	d.once.Do(func() {
 		var errs []error
-		if d.ver != nil {
-			errs = append(errs, d.ver.Close())
+		for _, stmt := range []*sql.Stmt{d.ver, d.mark} {
+			if stmt != nil {
+				errs = append(errs, stmt.Close())
+			}
 		}
 		for _, s := range []*sql.DB{d.rsql, d.wsql} {
 			if s != nil {

@@ -83,9 +83,17 @@ var derived = []string{
 	`DROP INDEX memories_twins`,
 	`CREATE UNIQUE INDEX memories_content ON memories (part, hash, private) WHERE state = 'live'`,
 	`DELETE FROM vectors WHERE emb = x'' OR rid NOT IN (SELECT rid FROM memories) OR space NOT IN (SELECT id FROM spaces)`,
+	`DELETE FROM canaries WHERE space NOT IN (SELECT id FROM spaces)`,
+	// What is held of it elsewhere is sent again, and whoever held a lease is gone.
+	`DELETE FROM outbox`,
+	`DELETE FROM leases`,
+	// If it is lost which space served, it was the one with the most vectors.
+	`UPDATE serving SET space = COALESCE((SELECT v.space FROM vectors v GROUP BY v.space ORDER BY COUNT(*) DESC, v.space DESC LIMIT 1), 0)
+		WHERE space NOT IN (SELECT id FROM spaces)`,
+	`UPDATE serving SET generation = generation + 1`,
 	`DELETE FROM pending`,
-	`INSERT INTO pending (rid, space) SELECT m.rid, s.id FROM memories m, spaces s WHERE m.state = 'live'
-		AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = s.id)`,
+	`INSERT INTO pending (rid, space) SELECT m.rid, s.space FROM memories m, serving s WHERE m.state = 'live' AND s.space <> 0
+		AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = s.space)`,
 	`INSERT INTO partitions (key, version) SELECT part, 0 FROM (SELECT part FROM memories UNION SELECT part FROM memos UNION SELECT part FROM journal) WHERE true ON CONFLICT DO NOTHING`,
 	// Above everything that was ever seen, and one more for the repair itself.
 	`UPDATE partitions SET live = (SELECT COUNT(*) FROM memories m WHERE m.part = partitions.key AND m.state = 'live'),

@@ -25,6 +25,7 @@ var freeze = flag.Bool("freeze", false, "write the testdata of the newest migrat
 // steps are the released migrations: the hash of their SQL, which must never change.
 var steps = []struct{ name, sha256 string }{
 	{"0001_first", "07fc07aa90cba8cdd75882049fd7aa7b524d96725ce7c1a928955f2cfe2d5366"},
+	{"0002_spaces", "28ed3840219727c50df8a24ab405c2ba550839e23d04a7694b2fee228e87fdb1"},
 }
 
 func TestStepsAreFrozen(t *testing.T) {

@@ -29,6 +29,8 @@ var newer = map[string]string{
 	"memories":   "ON CONFLICT (rid) DO UPDATE SET %s WHERE excluded.rev > memories.rev",
 	"partitions": "ON CONFLICT (key) DO UPDATE SET %s WHERE excluded.version > partitions.version",
 	"memos":      "ON CONFLICT (part) DO UPDATE SET %s WHERE excluded.version > memos.version",
+	// The new database begins with a row of its own.
+	"serving": "ON CONFLICT (one) DO UPDATE SET %s WHERE excluded.generation >= serving.generation",
 	// Two different vectors of one memory: none is believed, and it is embedded again.
 	"vectors": "ON CONFLICT (rid, space) DO UPDATE SET emb = x'' WHERE excluded.emb <> vectors.emb",
 }

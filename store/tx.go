@@ -132,6 +132,27 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) error {
 	return d.interrupted(ctx, d.w.WithContext(ctx).Exec(query, args...).Error)
 }
 
+// Maintain runs fn in a transaction of change outside any partition's history:
+// bookkeeping of several statements. No partition's version rises, so nothing that a
+// cache depends on may change in it. The rules for fn are those of [DB.Write].
+func (d *DB) Maintain(ctx context.Context, fn func(*gorm.DB) error) error {
+	err := d.transact(ctx, func(ctx context.Context, stx *sql.Tx) error {
+		g := d.w.Session(&gorm.Session{Context: ctx})
+		g.Statement.ConnPool = stx
+		return fn(g)
+	})
+	if errors.Is(err, ErrUnchanged) {
+		return nil
+	}
+	return d.classify(err)
+}
+
+// Exclusive is Maintain for changes of the whole store, such as the switch of the
+// serving space: no other transaction of change, of any process, overlaps it.
+func (d *DB) Exclusive(ctx context.Context, fn func(*gorm.DB) error) error {
+	return d.Maintain(ctx, fn) // SQLite has one writer at a time
+}
+
 // interrupted turns the engine's word for a cancelled statement into the context's, and
 // that of database/sql, which rolls back by itself when the context ends.
 func (d *DB) interrupted(ctx context.Context, err error) error {

@@ -33,11 +33,12 @@ func ensureSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, 
 // one before, live memories that have no vector in this one wait for it from now on:
 // those from before it was there, and those written by a program that did not use it.
 func enterSpace(ctx context.Context, db *store.DB, space int64) error {
-	var last int64 = -1
-	err := db.Read(ctx, func(g *gorm.DB) error {
-		return g.Raw("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'space'").Row().Scan(&last)
+	var last store.Serving
+	err := db.Read(ctx, func(g *gorm.DB) (err error) {
+		last, err = store.ReadServing(g)
+		return err
 	})
-	if err != nil && !errors.Is(err, sql.ErrNoRows) || last == space {
+	if err != nil || last.Space == space {
 		return err
 	}
 	if space != 0 {
@@ -47,8 +48,7 @@ func enterSpace(ctx context.Context, db *store.DB, space int64) error {
 			return err
 		}
 	}
-	return db.Exec(ctx, `INSERT INTO meta (name, value) VALUES ('space', CAST(? AS TEXT))
-		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, space)
+	return db.Exclusive(ctx, func(g *gorm.DB) error { return store.Serve(g, space) })
 }
 
 func findSpace(ctx context.Context, db *store.DB, sp embedding.Space) (int64, error) {

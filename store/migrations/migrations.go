@@ -19,6 +19,7 @@ var files embed.FS
 // steps in order; the position of a step, counted from 1, is the schema version.
 var steps = []string{
 	"0001_first",
+	"0002_spaces",
 }
 
 // Version is the schema version that this program writes.
