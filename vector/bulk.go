@@ -28,7 +28,14 @@ func (s *Service) WriteAll(ctx context.Context, c caller.Caller, scope caller.Sc
 		}
 		texts[i] = memories[i].Content
 	}
-	embs := s.embedAll(ctx, texts)
+	cur, err := s.serving(ctx, part)
+	if err != nil {
+		return nil, fmt.Errorf("write memories: %w", err)
+	}
+	embs, err := s.embedAll(ctx, cur, texts)
+	if err != nil {
+		s.log.Warn("memories stored without their vectors for now", "error", err)
+	}
 	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
 		if err := s.expire(tx, part); err != nil {
 			return err
@@ -49,29 +56,4 @@ func (s *Service) WriteAll(ctx context.Context, c caller.Caller, scope caller.Sc
 	}
 	s.wakeFill()
 	return out, nil
-}
-
-// embedAll returns the stored form of each text's vectors, nil where there is none yet.
-func (s *Service) embedAll(ctx context.Context, texts []string) [][]byte {
-	embs := make([][]byte, len(texts))
-	if s.emb == nil || len(texts) == 0 {
-		return embs
-	}
-	docs, err := s.emb.EmbedDocuments(ctx, texts)
-	if err == nil && len(docs) != len(texts) {
-		err = fmt.Errorf("embedder returned %d results for %d texts", len(docs), len(texts))
-	}
-	if err != nil {
-		s.log.Warn("memories stored without their vectors for now", "error", err)
-		return embs
-	}
-	for i, d := range docs {
-		if embs[i], _, err = pack(d); err != nil {
-			s.log.Warn("unusable vector, to be made again later", "error", err)
-		}
-		if err == nil && embs[i] == nil {
-			embs[i] = noMeaning
-		}
-	}
-	return embs
 }

@@ -34,17 +34,18 @@ func (s *Service) Update(ctx context.Context, c caller.Caller, scope caller.Scop
 		return Written{}, err
 	}
 	out := Written{Notices: set.notices}
-	var emb []byte
+	var emb embedded
 	if set.content != "" {
 		// Before the transaction, which must be short. A memory that does not exist
 		// costs one embedding for nothing, which is rare.
-		b, vecs, err := s.embedOne(ctx, set.content)
+		cur, err := s.serving(ctx, part)
 		if err != nil {
-			s.log.Warn("memory updated without its vector for now", "error", err)
-			out.Notices = append(out.Notices, "the embedder failed; the memory is updated and found by its words, its vector follows later")
+			return Written{}, fmt.Errorf("update memory: %w", err)
 		}
-		emb = b
-		if out.Similar, err = s.similar(ctx, c, part, set.content, vecs, id); err != nil {
+		if emb, err = s.embedOne(ctx, cur, set.content); err != nil {
+			out.Notices = append(out.Notices, s.withoutVector(err, "updated")...)
+		}
+		if out.Similar, err = s.similar(ctx, c, part, set.content, emb, id); err != nil {
 			return Written{}, err
 		}
 	}
@@ -63,11 +64,11 @@ func (s *Service) Update(ctx context.Context, c caller.Caller, scope caller.Scop
 			if err := s.checkTwin(tx.DB, c, next); err != nil {
 				return err
 			}
-			next.Pending = s.emb != nil && len(emb) == 0
-			if s.emb != nil {
-				if err := setVector(tx, old.rid, s.space, emb); err != nil {
-					return err
-				}
+			if err := forgetVectors(tx, old.rid); err != nil {
+				return err
+			}
+			if next.Pending, err = keep(tx, old.rid, emb); err != nil {
+				return err
 			}
 		}
 		out.Memory = next.Memory
@@ -133,7 +134,7 @@ func same(a, b record) bool {
 
 // checkTwin refuses a content that another live memory of the partition has.
 func (s *Service) checkTwin(g *gorm.DB, c caller.Caller, r record) error {
-	have, err := liveTwins(g, s.space, r.Partition, contentHash(r.Content))
+	have, err := liveTwins(g, r.Partition, contentHash(r.Content))
 	twin := have.seen(c)
 	if r.Private {
 		twin = have.private // the caller sees r, so it sees this one, too
@@ -176,8 +177,9 @@ func (s *Service) Restore(ctx context.Context, c caller.Caller, scope caller.Sco
 		r.State, r.SupersededBy = Live, ""
 		r.DeletedAt, r.ArchivedAt = fromMicro(0), fromMicro(0)
 		r.LastUsedAt = tx.Now // or it would expire again at once
-		if s.emb != nil && r.Pending {
-			return setVector(tx, r.rid, s.space, nil)
+		if r.Pending {
+			_, err := keep(tx, r.rid, embedded{})
+			return err
 		}
 		return nil
 	})
@@ -217,7 +219,7 @@ func (s *Service) move(ctx context.Context, c caller.Caller, scope caller.Scope,
 
 // find returns a record that the caller may see, in the given state or any.
 func (s *Service) find(g *gorm.DB, c caller.Caller, part, id string, want State) (record, error) {
-	r, err := byID(g, s.space, part, id)
+	r, err := byID(g, part, id)
 	if err != nil {
 		return r, err
 	}

@@ -94,7 +94,7 @@ func (s *Service) expired(g *gorm.DB, part string, now time.Time) ([]record, err
 		}
 		return now.Add(-age).UnixMicro()
 	}
-	return query(g, s.space, `WHERE m.part = ? AND m.state = 'live'
-		AND MAX(m.used_at, m.updated_at) < CASE m.importance WHEN 'low' THEN ? WHEN 'medium' THEN ? ELSE 0 END LIMIT ?`,
+	return query(g, `WHERE m.part = ? AND m.state = 'live'
+		AND CASE WHEN m.used_at > m.updated_at THEN m.used_at ELSE m.updated_at END < CASE m.importance WHEN 'low' THEN ? WHEN 'medium' THEN ? ELSE 0 END LIMIT ?`,
 		part, before(s.opts.ArchiveLow), before(s.opts.ArchiveMid), expireAtOnce)
 }

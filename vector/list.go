@@ -135,7 +135,7 @@ func (s *Service) List(ctx context.Context, c caller.Caller, q ListQuery) (Page,
 		if err := g.Raw("SELECT COUNT(*) FROM memories m WHERE "+where, args...).Row().Scan(&page.Total); err != nil {
 			return err
 		}
-		rs, err := query(g, s.space, "WHERE "+where+" AND (m.created_at, m.rid) < (?, ?) ORDER BY m.created_at DESC, m.rid DESC LIMIT ?",
+		rs, err := query(g, "WHERE "+where+" AND (m.created_at, m.rid) < (?, ?) ORDER BY m.created_at DESC, m.rid DESC LIMIT ?",
 			append(args, after.created, after.rid, q.Limit+1)...)
 		if err != nil {
 			return err

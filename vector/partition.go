@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"gorm.io/gorm"
 
+	"reverie/embedding/spaces"
 	"reverie/store"
 	"reverie/vector/index"
 )
@@ -28,6 +29,8 @@ type partitions struct {
 // partition is one loaded partition. Its lock makes bringing it up to date one step for
 // searches.
 type partition struct {
+	serving store.Serving // the space of its vectors, and the generation of its rows
+
 	mu      sync.RWMutex
 	version int64 // of the partition, up to which the index holds everything; -1 before the first load
 	index   *index.Partition
@@ -43,14 +46,17 @@ func newPartitions(budget int64) *partitions {
 	return &partitions{budget: budget, lru: l}
 }
 
-// get returns the entry of key, an empty one if it is not loaded.
-func (c *partitions) get(key string, fresh func() *index.Partition) *partition {
+// get returns the entry of key for what serves, an empty one if it is not loaded.
+func (c *partitions) get(key string, serving store.Serving, fresh func() *index.Partition) *partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok := c.lru.Get(key); ok {
-		return p
+		if p.serving == serving {
+			return p
+		}
+		c.bytes -= p.bytes // of another space or generation
 	}
-	p := &partition{version: -1, index: fresh()}
+	p := &partition{serving: serving, version: -1, index: fresh()}
 	c.lru.Add(key, p)
 	return p
 }
@@ -80,14 +86,45 @@ func (c *partitions) drop(key string) {
 	}
 }
 
+// errSwitched says that another space serves than was asked for.
+var errSwitched = errors.New("another embedding space serves now")
+
+// switchesSeen bounds how often a call begins again because the space was switched; once
+// is rare, and every switch takes a whole re-embedding.
+const switchesSeen = 5
+
+// inOneSpace runs fn with who embeds for the space that serves, again if fn finds that it
+// serves no longer.
+func (s *Service) inOneSpace(ctx context.Context, part string, fn func(*spaces.Current) error) error {
+	for try := 1; ; try++ {
+		cur, err := s.serving(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := fn(cur); !errors.Is(err, errSwitched) || try == switchesSeen {
+			return err
+		}
+	}
+}
+
 // partition returns the partition with everything that was committed when it was
-// called, by this process or another.
-func (s *Service) partition(ctx context.Context, part string) (*partition, error) {
-	v, err := s.db.Version(ctx, part)
+// called, by this process or another, and vectors of the space cur; or errSwitched.
+func (s *Service) partition(ctx context.Context, part string, cur *spaces.Current) (*partition, error) {
+	mark, err := s.db.Mark(ctx, part)
 	if err != nil {
 		return nil, err
 	}
-	p := s.parts.get(part, func() *index.Partition { return index.New(s.words) })
+	if mark.Serving != cur.Serving {
+		return nil, errSwitched
+	}
+	v := mark.Version
+	p := s.parts.get(part, mark.Serving, func() *index.Partition {
+		ix := index.New(s.words)
+		if cur.Unrelated != 0 {
+			ix.Calibrate(cur.Unrelated)
+		}
+		return ix
+	})
 	p.mu.RLock()
 	current := p.version >= v
 	p.mu.RUnlock()
@@ -114,7 +151,7 @@ func (s *Service) refresh(ctx context.Context, part string, p *partition) error 
 		return err
 	}
 	// Vectors are derived: where they cannot be read, the memories are found by words.
-	vectors, verr := s.oneByOne(ctx, part, p.version)
+	vectors, verr := s.oneByOne(ctx, part, p.serving.Space, p.version)
 	if verr != nil {
 		return verr
 	}
@@ -132,8 +169,15 @@ func (s *Service) refresh(ctx context.Context, part string, p *partition) error 
 // joined read.
 func (s *Service) load(ctx context.Context, part string, p *partition, vectors map[int64][]byte) error {
 	return s.db.Read(ctx, func(g *gorm.DB) error {
+		sv, err := store.ReadServing(g)
+		if err != nil {
+			return err
+		}
+		if sv != p.serving {
+			return errSwitched
+		}
 		var v int64
-		err := g.Raw("SELECT version FROM partitions WHERE key = ?", part).Row().Scan(&v)
+		err = g.Raw("SELECT version FROM partitions WHERE key = ?", part).Row().Scan(&v)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -141,7 +185,7 @@ func (s *Service) load(ctx context.Context, part string, p *partition, vectors m
 		if p.version < 0 {
 			where += " AND m.state = 'live'" // the first load has nothing to take out
 		}
-		emb, from, args := "v.emb", "memories m LEFT JOIN vectors v ON v.rid = m.rid AND v.space = ?", []any{s.space, part, p.version}
+		emb, from, args := "v.emb", "memories m LEFT JOIN vectors v ON v.rid = m.rid AND v.space = ?", []any{sv.Space, part, p.version}
 		if vectors != nil {
 			emb, from, args = "NULL", "memories m", args[1:]
 		}
@@ -168,7 +212,7 @@ func (s *Service) load(ctx context.Context, part string, p *partition, vectors m
 // version. Each has a transaction of its own: after an error in one the rest fails. A vector that
 // is newer than the row read afterwards has raised the version, so the next use of the
 // partition reads the row again.
-func (s *Service) oneByOne(ctx context.Context, part string, since int64) (map[int64][]byte, error) {
+func (s *Service) oneByOne(ctx context.Context, part string, space, since int64) (map[int64][]byte, error) {
 	var rids []int64
 	err := s.db.Read(ctx, func(g *gorm.DB) error {
 		return g.Raw("SELECT rid FROM memories WHERE part = ? AND rev > ? AND state = 'live'", part, since).Scan(&rids).Error
@@ -180,7 +224,7 @@ func (s *Service) oneByOne(ctx context.Context, part string, since int64) (map[i
 	for _, rid := range rids {
 		var emb []byte
 		err := s.db.Read(ctx, func(g *gorm.DB) error {
-			return g.Raw("SELECT emb FROM vectors WHERE rid = ? AND space = ?", rid, s.space).Row().Scan(&emb)
+			return g.Raw("SELECT emb FROM vectors WHERE rid = ? AND space = ?", rid, space).Row().Scan(&emb)
 		})
 		switch {
 		case err == nil:

@@ -1,9 +1,9 @@
 package vector
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,64 +11,16 @@ import (
 	"gorm.io/gorm"
 
 	"reverie/embedding"
+	"reverie/embedding/spaces"
 	"reverie/store"
-	"reverie/vector/index"
 )
 
-// fillBatch is how many pending memories are embedded between two looks at whether to stop.
+// fillBatch is how many pending memories are embedded at once.
 const fillBatch = 16
 
 // fillGiveUp is how many failures in a row end a round: fewer may be single texts that
 // the model refuses, which must not keep the others waiting.
 const fillGiveUp = 3
-
-// pack quantises the passages of one memory into the stored form, nil for none.
-func pack(p embedding.Passages) ([]byte, []index.Vec, error) {
-	if len(p) == 0 {
-		return nil, nil, nil
-	}
-	vecs := make([]index.Vec, len(p))
-	for i, v := range p {
-		q, err := index.Quantize(v)
-		if err != nil {
-			return nil, nil, err
-		}
-		vecs[i] = q
-	}
-	b, err := index.EncodeVecs(vecs)
-	return b, vecs, err
-}
-
-// noMeaning is stored for a text in which the model finds nothing to embed (only
-// punctuation, say), so that it is not taken for pending for ever.
-var noMeaning = []byte{0}
-
-// unpack reads what pack stored.
-func unpack(b []byte) ([]index.Vec, error) {
-	if bytes.Equal(b, noMeaning) {
-		return nil, nil
-	}
-	return index.DecodeVecs(b)
-}
-
-// embedOne returns the stored form and the vectors of a content.
-func (s *Service) embedOne(ctx context.Context, content string) ([]byte, []index.Vec, error) {
-	if s.emb == nil {
-		return nil, nil, nil
-	}
-	docs, err := s.emb.EmbedDocuments(ctx, []string{content})
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(docs) != 1 {
-		return nil, nil, fmt.Errorf("embedder returned %d results for 1 text", len(docs))
-	}
-	b, vecs, err := pack(docs[0])
-	if err == nil && b == nil {
-		b = noMeaning
-	}
-	return b, vecs, err
-}
 
 // background fills in pending vectors, writes times of last use, until Close.
 func (s *Service) background() {
@@ -89,7 +41,7 @@ func (s *Service) background() {
 		case <-s.fill:
 		case <-retry.C:
 		}
-		if err := s.fillPending(s.done); err != nil && s.done.Err() == nil {
+		if err := s.fillPending(s.done); err != nil && !errors.Is(err, errNothing) && s.done.Err() == nil {
 			d := wait.NextBackOff()
 			s.log.Warn("pending vectors not filled in yet", "error", err, "retry_in", d.Round(time.Second))
 			retry.Reset(d)
@@ -113,58 +65,113 @@ func (s *Service) wakeFill() {
 	}
 }
 
-// fillPending embeds the memories that wait for a vector in the active space, oldest
-// first, and returns the first failure. Another process may do the same at the same time; the
-// results are equal.
+// fillPending embeds the memories that wait for a vector in the serving space, oldest
+// first, and returns the first failure. Single texts that the model refuses do not keep
+// the others waiting. Another process may do the same at the same time; the results are
+// equal.
 func (s *Service) fillPending(ctx context.Context) error {
-	if s.emb == nil {
-		return nil
-	}
 	var after int64
-	failures := 0
 	var firstErr error
 	for {
+		var sv store.Serving
 		var batch []record
-		err := s.db.Read(ctx, func(g *gorm.DB) error {
-			var err error
-			batch, err = query(g, s.space, `JOIN pending p ON p.rid = m.rid WHERE p.space = ? AND p.rid > ? ORDER BY p.rid LIMIT ?`, s.space, after, fillBatch)
+		err := s.db.Read(ctx, func(g *gorm.DB) (err error) {
+			if sv, err = store.ReadServing(g); err != nil {
+				return err
+			}
+			batch, err = query(g, `JOIN pending p ON p.rid = m.rid WHERE p.space = ? AND p.rid > ? AND m.state = 'live' ORDER BY p.rid LIMIT ?`, sv.Space, after, fillBatch)
 			return err
 		})
+		if err == nil && sv.Space == 0 {
+			if err = s.begin(ctx, sv); err == nil {
+				continue
+			}
+		}
+		if err != nil || len(batch) == 0 {
+			return errors.Join(firstErr, err)
+		}
+		cur, err := s.spaces.For(ctx, sv)
 		if err != nil {
 			return err
 		}
-		if len(batch) == 0 {
-			return firstErr
+		if cur.Embedder == nil {
+			return errNoEmbedder{cur.Why}
 		}
-		for _, r := range batch {
-			after = r.rid
-			switch err := s.fillOne(ctx, r); {
-			case err == nil:
-				failures = 0
-			case failures+1 >= fillGiveUp || ctx.Err() != nil:
-				return fmt.Errorf("memory %s: %w", r.ID, err)
-			default:
-				failures++
-				firstErr = cmp.Or(firstErr, fmt.Errorf("memory %s: %w", r.ID, err))
-			}
+		after = batch[len(batch)-1].rid
+		bad, err := s.fillAll(ctx, cur, batch)
+		if err != nil {
+			return err
 		}
+		firstErr = cmp.Or(firstErr, bad)
 	}
 }
 
-func (s *Service) fillOne(ctx context.Context, r record) error {
-	emb, _, err := s.embedOne(ctx, r.Content)
+// errNothing says that no space can serve yet, and nothing waits for it.
+var errNothing = errors.New("nothing to do")
+
+// begin gives a store that holds memories, and no space yet, that of the embedder.
+func (s *Service) begin(ctx context.Context, sv store.Serving) error {
+	var live int
+	err := s.db.Read(ctx, func(g *gorm.DB) error {
+		return g.Raw("SELECT COALESCE(SUM(live), 0) FROM partitions").Row().Scan(&live)
+	})
 	if err != nil {
 		return err
 	}
+	if live == 0 || s.opts.WordsOnly {
+		return errNothing
+	}
+	cur, err := s.spaces.For(ctx, sv)
+	if err == nil && cur.Space == 0 {
+		return errNoEmbedder{cur.Why}
+	}
+	return err
+}
+
+// fillAll embeds a batch. bad is the first error of a single text; err ends the round.
+func (s *Service) fillAll(ctx context.Context, cur *spaces.Current, batch []record) (bad, err error) {
+	contents := make([]string, len(batch))
+	for i, r := range batch {
+		contents[i] = r.Content
+	}
+	es, err := s.embedAll(ctx, cur, contents)
+	var some *embedding.BatchError
+	whole := err != nil && !errors.As(err, &some)
+	failures := 0
+	for i, r := range batch {
+		err := err
+		if whole { // which of them it was shows one by one
+			es[i], err = s.embedOne(ctx, cur, r.Content)
+		}
+		if es[i].packed != nil {
+			failures = 0
+			if err := s.fillOne(ctx, r, es[i]); err != nil {
+				return bad, fmt.Errorf("memory %s: %w", r.ID, err)
+			}
+			continue
+		}
+		bad = cmp.Or(bad, fmt.Errorf("memory %s: %w", r.ID, err))
+		if failures++; whole && failures >= fillGiveUp || ctx.Err() != nil {
+			return bad, bad
+		}
+	}
+	return bad, nil
+}
+
+func (s *Service) fillOne(ctx context.Context, r record, e embedded) error {
 	return s.db.Write(ctx, r.Partition, func(tx *store.Tx) error {
-		now, err := byID(tx.DB, s.space, r.Partition, r.ID)
+		now, err := byID(tx.DB, r.Partition, r.ID)
 		if err != nil {
 			return err
 		}
-		if now.Content != r.Content {
-			return store.ErrUnchanged // changed while it was being embedded: its new content waits in turn
+		sv, err := store.ReadServing(tx.DB)
+		if err != nil {
+			return err
 		}
-		if err := setVector(tx, r.rid, s.space, emb); err != nil {
+		if now.Content != r.Content || !now.Pending || now.State != Live || sv.Space != e.space {
+			return store.ErrUnchanged // changed meanwhile; what it needs now waits in turn
+		}
+		if err := setVector(tx, r.rid, e.space, e.packed); err != nil {
 			return err
 		}
 		return tx.Exec("UPDATE memories SET rev = ? WHERE rid = ? AND part = ?", tx.Version, r.rid, r.Partition).Error

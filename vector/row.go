@@ -26,10 +26,10 @@ type record struct {
 }
 
 // columns of a record, in the order of scan. The last says whether a vector is missing
-// in the space given as the query's first argument.
+// in the serving space.
 const columns = `m.rid, m.rev, m.id, m.part, m.state, m.scope, m.content, m.tags, m.importance, m.private, m.said_by, m.source,
 	m.conversation, m.created_at, m.updated_at, m.event_time, m.superseded_by, m.archived_at, m.deleted_at, m.used_at, m.seen,
-	NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = ?)`
+	NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = (SELECT space FROM serving WHERE one = 1))`
 
 type scanner interface{ Scan(...any) error }
 
@@ -51,8 +51,8 @@ func scan(s scanner) (record, error) {
 }
 
 // query returns the records that "FROM memories m" followed by rest selects.
-func query(g *gorm.DB, space int64, rest string, args ...any) ([]record, error) {
-	rows, err := g.Raw("SELECT "+columns+" FROM memories m "+rest, append([]any{space}, args...)...).Rows()
+func query(g *gorm.DB, rest string, args ...any) ([]record, error) {
+	rows, err := g.Raw("SELECT "+columns+" FROM memories m "+rest, args...).Rows()
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func query(g *gorm.DB, space int64, rest string, args ...any) ([]record, error) 
 }
 
 // byID returns the record of one partition, or ErrNotFound.
-func byID(g *gorm.DB, space int64, part, id string) (record, error) {
-	r, err := scan(g.Raw("SELECT "+columns+" FROM memories m WHERE m.part = ? AND m.id = ?", space, part, id).Row())
+func byID(g *gorm.DB, part, id string) (record, error) {
+	r, err := scan(g.Raw("SELECT "+columns+" FROM memories m WHERE m.part = ? AND m.id = ?", part, id).Row())
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, fmt.Errorf("%w: no memory %s here", ErrNotFound, id)
 	}
@@ -81,8 +81,8 @@ func byID(g *gorm.DB, space int64, part, id string) (record, error) {
 // and a private one. Their id is empty where there is none.
 type twins struct{ public, private record }
 
-func liveTwins(g *gorm.DB, space int64, part string, hash []byte) (t twins, err error) {
-	rs, err := query(g, space, "WHERE m.part = ? AND m.hash = ? AND m.state = 'live'", part, hash)
+func liveTwins(g *gorm.DB, part string, hash []byte) (t twins, err error) {
+	rs, err := query(g, "WHERE m.part = ? AND m.hash = ? AND m.state = 'live'", part, hash)
 	for _, r := range rs {
 		if r.Private {
 			t.private = r
@@ -136,9 +136,9 @@ func save(tx *store.Tx, r record, was State) error {
 		*tags = string(b)
 	}
 	err := tx.Exec(`UPDATE memories SET rev = ?, state = ?, content = ?, hash = ?, tags = COALESCE(?, tags), importance = ?, private = ?, updated_at = ?,
-		superseded_by = ?, archived_at = ?, deleted_at = ?, used_at = MAX(used_at, ?), seen = ? WHERE rid = ? AND part = ?`,
+		superseded_by = ?, archived_at = ?, deleted_at = ?, used_at = CASE WHEN used_at > ? THEN used_at ELSE ? END, seen = ? WHERE rid = ? AND part = ?`,
 		tx.Version, string(r.State), r.Content, contentHash(r.Content), tags, string(r.Importance), r.Private, micro(r.UpdatedAt),
-		r.SupersededBy, micro(r.ArchivedAt), micro(r.DeletedAt), micro(r.LastUsedAt), r.Seen, r.rid, tx.Part).Error
+		r.SupersededBy, micro(r.ArchivedAt), micro(r.DeletedAt), micro(r.LastUsedAt), micro(r.LastUsedAt), r.Seen, r.rid, tx.Part).Error
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"reverie/embedding/spaces"
 	"reverie/internal/caller"
 	"reverie/vector/index"
 )
@@ -36,15 +37,10 @@ func (s *Service) Search(ctx context.Context, c caller.Caller, q Query) (Result,
 	if err := s.sweep(ctx, part); err != nil {
 		return Result{}, err
 	}
-	text := cutRunes(q.Text, MaxQueryRunes)
-	iq, degraded := s.embedQuery(ctx, text)
-	p, err := s.partition(ctx, part)
+	found, degraded, err := s.ask(ctx, part, cutRunes(q.Text, MaxQueryRunes), keep, q.TopK)
 	if err != nil {
 		return Result{}, fmt.Errorf("search memories: %w", err)
 	}
-	p.mu.RLock()
-	found := p.index.Search(iq, keep, q.TopK)
-	p.mu.RUnlock()
 	out := Result{Total: found.Considered, Confidence: found.Confidence.String(), Degraded: degraded}
 	hits, err := s.join(ctx, c, part, found.Hits)
 	if err != nil {
@@ -55,20 +51,38 @@ func (s *Service) Search(ctx context.Context, c caller.Caller, q Query) (Result,
 	return out, nil
 }
 
+// ask searches the index of a partition. degraded says why there was no meaning to go by.
+func (s *Service) ask(ctx context.Context, part, text string, keep func(*index.Meta) bool, k int) (found index.Result, degraded string, err error) {
+	// Another space may begin to serve between the two steps: then both are done again.
+	err = s.inOneSpace(ctx, part, func(cur *spaces.Current) error {
+		var q index.Query
+		q, degraded = s.embedQuery(ctx, cur, text)
+		p, err := s.partition(ctx, part, cur)
+		if err != nil {
+			return err
+		}
+		p.mu.RLock()
+		defer p.mu.RUnlock()
+		found = p.index.Search(q, keep, k)
+		return nil
+	})
+	return found, degraded, err
+}
+
 // embedQuery makes the index's query; degraded says why it has no meaning to go by.
-func (s *Service) embedQuery(ctx context.Context, text string) (q index.Query, degraded string) {
+func (s *Service) embedQuery(ctx context.Context, cur *spaces.Current, text string) (q index.Query, degraded string) {
 	q = index.Query{Text: text}
-	if s.emb == nil {
-		return q, "no embedder is configured: found by words only"
+	if cur.Embedder == nil {
+		return q, cur.Why
 	}
-	v, err := s.emb.EmbedQuery(ctx, text)
+	v, err := cur.Embedder.EmbedQuery(ctx, text)
 	if err != nil {
 		s.log.Warn("search by words only", "error", err)
 		return q, fmt.Sprintf("the embedder failed (%v): found by words only; writes are kept and get their vectors later; check the embedder with: reverie status", err)
 	}
 	q.Vector = v
 	q.DenseTrusted = true
-	if j, ok := s.emb.(languageJudge); ok {
+	if j, ok := cur.Embedder.(languageJudge); ok {
 		q.DenseTrusted = j.Understands(text)
 	}
 	return q, ""
@@ -114,7 +128,7 @@ func (s *Service) join(ctx context.Context, c caller.Caller, part string, hits [
 	}
 	rows := make(map[int64]record, len(hits))
 	err := s.db.Read(ctx, func(g *gorm.DB) error {
-		rs, err := query(g, s.space, "WHERE m.rid IN ? AND m.part = ? AND m.state = 'live'", rids, part)
+		rs, err := query(g, "WHERE m.rid IN ? AND m.part = ? AND m.state = 'live'", rids, part)
 		for _, r := range rs {
 			rows[r.rid] = r
 		}
@@ -139,18 +153,28 @@ func (s *Service) join(ctx context.Context, c caller.Caller, part string, hits [
 
 // similar returns the memories of the partition that say nearly the same as content,
 // other than the one with the id except.
-func (s *Service) similar(ctx context.Context, c caller.Caller, part, content string, vecs []index.Vec, except string) ([]Similar, error) {
-	p, err := s.partition(ctx, part)
-	if err != nil {
-		return nil, fmt.Errorf("look for near duplicates: %w", err)
-	}
+func (s *Service) similar(ctx context.Context, c caller.Caller, part, content string, emb embedded, except string) ([]Similar, error) {
 	keep, err := s.filter(c, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.RLock()
-	near := p.index.Similar(vecs, content, keep, similarShown+1)
-	p.mu.RUnlock()
+	var near []index.Hit
+	err = s.inOneSpace(ctx, part, func(cur *spaces.Current) error {
+		p, err := s.partition(ctx, part, cur)
+		if err != nil {
+			return err
+		}
+		if emb.space != cur.Space {
+			emb.vecs = nil
+		}
+		p.mu.RLock()
+		defer p.mu.RUnlock()
+		near = p.index.Similar(emb.vecs, content, keep, similarShown+1)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for near duplicates: %w", err)
+	}
 	hits, err := s.join(ctx, c, part, near)
 	if err != nil {
 		return nil, fmt.Errorf("look for near duplicates: %w", err)
@@ -189,8 +213,8 @@ func (s *Service) withCandidates(ctx context.Context, c caller.Caller, part stri
 		full.Candidates = append(full.Candidates, h.Memory)
 	}
 	rerr := s.db.Read(ctx, func(g *gorm.DB) error {
-		rs, err := query(g, s.space, `WHERE m.part = ? AND m.state = 'live' AND (m.private = 0 OR ?)
-			ORDER BY CASE m.importance WHEN 'low' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, MAX(m.used_at, m.updated_at), m.rid LIMIT ?`,
+		rs, err := query(g, `WHERE m.part = ? AND m.state = 'live' AND (m.private = 0 OR ?)
+			ORDER BY CASE m.importance WHEN 'low' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, CASE WHEN m.used_at > m.updated_at THEN m.used_at ELSE m.updated_at END, m.rid LIMIT ?`,
 			part, !c.InGroup(), candidatesShown+candidatesNear)
 		for _, r := range rs {
 			if len(full.Candidates) < candidatesShown && !slices.ContainsFunc(full.Candidates, func(m Memory) bool { return m.ID == r.ID }) {
@@ -211,14 +235,10 @@ func (s *Service) near(ctx context.Context, c caller.Caller, part, content strin
 	if err != nil || content == "" {
 		return nil
 	}
-	q, _ := s.embedQuery(ctx, content)
-	p, err := s.partition(ctx, part)
+	found, _, err := s.ask(ctx, part, content, keep, candidatesNear)
 	if err != nil {
 		return nil
 	}
-	p.mu.RLock()
-	found := p.index.Search(q, keep, candidatesNear)
-	p.mu.RUnlock()
 	hits, err := s.join(ctx, c, part, found.Hits)
 	if err != nil {
 		s.log.Warn("candidates for a full partition", "error", err)

@@ -2,12 +2,13 @@ package vector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
-	"reverie/embedding"
+	"reverie/embedding/spaces"
 	"reverie/internal/caller"
 	"reverie/internal/gloss"
 	"reverie/internal/lexical"
@@ -15,14 +16,7 @@ import (
 )
 
 // Embedder turns text into vectors of one space. It must be safe for concurrent use.
-type Embedder interface {
-	// Space identifies the vectors; those of different spaces are never compared.
-	Space() embedding.Space
-	// EmbedQuery returns a unit vector, or nil if the text has no meaning to the model.
-	EmbedQuery(ctx context.Context, text string) ([]float32, error)
-	// EmbedDocuments returns the passages of each text as unit vectors.
-	EmbedDocuments(ctx context.Context, texts []string) ([]embedding.Passages, error)
-}
+type Embedder = spaces.Embedder
 
 // languageJudge is what an [Embedder] may offer besides: whether the model knows the
 // language of a text well enough for its vectors to be trusted.
@@ -49,6 +43,11 @@ type Options struct {
 	// Clean prepares text for storage (secrets, control characters, recalled text) and
 	// says what it changed. Default: text is stored as it is.
 	Clean func(text string) (clean string, notices []string, err error)
+	// Spaces finds who embeds. Default: one that knows only the embedder given to New; a
+	// store whose vectors are of another space is then searched by words.
+	Spaces *spaces.Manager
+	// WordsOnly says that there is to be no embedder: writes then say nothing of it.
+	WordsOnly bool
 	// Source names this program's way of writing in the journal; default "tool".
 	Source string
 	Logger *slog.Logger // default: discard
@@ -56,15 +55,15 @@ type Options struct {
 
 // Service reads and writes memories. It is safe for concurrent use; Close it.
 type Service struct {
-	db    *store.DB
-	emb   Embedder
-	opts  Options
-	log   *slog.Logger
-	words *lexical.Analyzer
-	space int64 // row id of the embedder's space
-	parts *partitions
-	used  usage
-	swept sweeps
+	db     *store.DB
+	spaces *spaces.Manager
+	own    bool // spaces was made here
+	opts   Options
+	log    *slog.Logger
+	words  *lexical.Analyzer
+	parts  *partitions
+	used   usage
+	swept  sweeps
 
 	stop context.CancelFunc
 	done context.Context
@@ -72,7 +71,8 @@ type Service struct {
 	fill chan struct{} // wakes the worker that fills in pending vectors
 }
 
-// New returns a Service on db. emb may be nil: then search is by words only and says so.
+// New returns a Service on db. emb may be nil: then search is by words only and says so,
+// unless Options have Spaces, which then counts instead of emb.
 // Background work (pending vectors, usage times) ends with Close.
 func New(ctx context.Context, db *store.DB, emb Embedder, o Options) (*Service, error) {
 	if o.Limit <= 0 {
@@ -90,16 +90,15 @@ func New(ctx context.Context, db *store.DB, emb Embedder, o Options) (*Service, 
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{db: db, emb: emb, opts: o, log: o.Logger, fill: make(chan struct{}, 1)}
+	s := &Service{db: db, spaces: o.Spaces, opts: o, log: o.Logger, fill: make(chan struct{}, 1)}
 	s.words = lexical.New(gloss.Default())
 	s.parts = newPartitions(o.CacheBytes)
-	if emb != nil {
-		var err error
-		if s.space, err = ensureSpace(ctx, db, emb.Space()); err != nil {
-			return nil, fmt.Errorf("embedding space: %w", err)
-		}
+	if s.spaces == nil {
+		s.spaces, s.own = spaces.New(db, emb, spaces.Options{Logger: o.Logger}), true
+		s.opts.WordsOnly = emb == nil
 	}
-	if err := enterSpace(ctx, db, s.space); err != nil {
+	s.spaces.Register(corpus{s})
+	if err := s.spaces.Settle(ctx); err != nil {
 		return nil, fmt.Errorf("embedding space: %w", err)
 	}
 	s.done, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -112,21 +111,29 @@ func New(ctx context.Context, db *store.DB, emb Embedder, o Options) (*Service, 
 func (s *Service) Close() error {
 	s.stop()
 	s.work.Wait()
-	return s.flushUsage(context.Background())
+	err := s.flushUsage(context.Background())
+	if s.own {
+		err = errors.Join(err, s.spaces.Close())
+	}
+	return err
 }
 
 // Warm loads the embedder and the partitions of the caller, so that the first search
 // finds them ready. It returns at once and works in the background until Close.
 func (s *Service) Warm(c caller.Caller) {
 	s.work.Go(func() {
-		if w, ok := s.emb.(warmer); ok {
+		if w, ok := s.spaces.Target().(warmer); ok {
 			if err := w.Warm(s.done); err != nil && s.done.Err() == nil {
 				s.log.Warn("load the embedder ahead of use", "error", err)
 			}
 		}
 		for _, scope := range []caller.Scope{caller.ScopeUser, caller.ScopeGroup} {
 			if part, err := c.Partition(scope); err == nil {
-				if _, err := s.partition(s.done, part); err != nil && s.done.Err() == nil {
+				err := s.inOneSpace(s.done, part, func(cur *spaces.Current) error {
+					_, err := s.partition(s.done, part, cur)
+					return err
+				})
+				if err != nil && s.done.Err() == nil {
 					s.log.Warn("load partition ahead of use", "error", err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"reverie/embedding/spaces"
 	"reverie/internal/caller"
 )
 
@@ -31,8 +32,8 @@ func (s *Service) Stats(ctx context.Context, c caller.Caller, scope caller.Scope
 	st := Stats{Scope: scope, Partition: part, ByState: map[State]int{}, ByImportance: map[Importance]int{}, Limit: s.opts.Limit}
 	err = s.db.Read(ctx, func(g *gorm.DB) error {
 		rows, err := g.Raw(`SELECT m.state, m.importance, COUNT(*), COUNT(p.rid), MIN(m.created_at), MAX(m.created_at)
-			FROM memories m LEFT JOIN pending p ON p.rid = m.rid AND p.space = ? AND m.state = 'live'
-			WHERE m.part = ? AND (m.private = 0 OR ?) GROUP BY m.state, m.importance`, s.space, part, !c.InGroup()).Rows()
+			FROM memories m LEFT JOIN pending p ON p.rid = m.rid AND p.space = (SELECT space FROM serving WHERE one = 1) AND m.state = 'live'
+			WHERE m.part = ? AND (m.private = 0 OR ?) GROUP BY m.state, m.importance`, part, !c.InGroup()).Rows()
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ type Totals struct {
 	Live       int              `json:"live"`
 	Pending    int              `json:"pending"`
 	Largest    []PartitionCount `json:"largest"` // at most ten, most first
-	Space      string           `json:"space"`   // protocol and model of the vectors, empty without an embedder
+	Space      string           `json:"space"`   // protocol and model of the vectors, empty before there are any
 	Dim        int              `json:"dim,omitempty"`
 	Print      string           `json:"fingerprint,omitempty"`
 }
@@ -90,7 +91,7 @@ func (s *Service) Totals(ctx context.Context) (Totals, error) {
 		if err := g.Raw("SELECT COUNT(*), COALESCE(SUM(live), 0) FROM partitions").Row().Scan(&t.Partitions, &t.Live); err != nil {
 			return err
 		}
-		if err := g.Raw("SELECT COUNT(*) FROM pending WHERE space = ?", s.space).Row().Scan(&t.Pending); err != nil {
+		if err := g.Raw("SELECT COUNT(*) FROM pending WHERE space = (SELECT space FROM serving WHERE one = 1)").Row().Scan(&t.Pending); err != nil {
 			return err
 		}
 		rows, err := g.Raw("SELECT key, live FROM partitions ORDER BY live DESC, key LIMIT 10").Rows()
@@ -110,8 +111,11 @@ func (s *Service) Totals(ctx context.Context) (Totals, error) {
 	if err != nil {
 		return Totals{}, fmt.Errorf("count the store: %w", err)
 	}
-	if s.emb != nil {
-		sp := s.emb.Space()
+	sp, ok, err := spaces.Serving(ctx, s.db)
+	if err != nil {
+		return Totals{}, fmt.Errorf("count the store: %w", err)
+	}
+	if ok {
 		t.Space, t.Dim, t.Print = sp.Protocol+" "+sp.Model, sp.Dim, sp.Fingerprint()
 	}
 	return t, nil

@@ -12,7 +12,6 @@ import (
 	"reverie/internal/caller"
 	"reverie/journal"
 	"reverie/store"
-	"reverie/vector/index"
 )
 
 // similarShown is how many near duplicates a write reports.
@@ -44,12 +43,11 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 		}
 	}
 	out := Written{Notices: notices}
-	emb, vecs, err := s.embedForWrite(ctx, c, part, m.Content)
+	emb, err := s.embedForWrite(ctx, c, part, m.Content)
 	if err != nil {
-		s.log.Warn("memory stored without its vector for now", "error", err)
-		out.Notices = append(out.Notices, "the embedder failed; the memory is stored and found by its words, its vector follows later")
+		out.Notices = append(out.Notices, s.withoutVector(err, "stored")...)
 	}
-	if out.Similar, err = s.similar(ctx, c, part, m.Content, vecs, ""); err != nil {
+	if out.Similar, err = s.similar(ctx, c, part, m.Content, emb, ""); err != nil {
 		return Written{}, err
 	}
 	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
@@ -69,7 +67,7 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 	if err != nil {
 		return Written{}, fmt.Errorf("write memory: %w", s.withCandidates(ctx, c, part, err, m.Content))
 	}
-	if s.emb != nil && emb == nil && out.DuplicateOf == "" {
+	if out.Memory.Pending && out.DuplicateOf == "" {
 		s.wakeFill()
 	}
 	out.Similar = slices.DeleteFunc(out.Similar, func(x Similar) bool {
@@ -116,17 +114,21 @@ func (s *Service) draft(c caller.Caller, scope caller.Scope, d Draft) (Memory, [
 
 // embedForWrite embeds content unless the partition already has it, which the
 // transaction will find out again for certain.
-func (s *Service) embedForWrite(ctx context.Context, c caller.Caller, part, content string) ([]byte, []index.Vec, error) {
+func (s *Service) embedForWrite(ctx context.Context, c caller.Caller, part, content string) (embedded, error) {
 	var known twins
 	err := s.db.Read(ctx, func(g *gorm.DB) error {
 		var err error
-		known, err = liveTwins(g, s.space, part, contentHash(content))
+		known, err = liveTwins(g, part, contentHash(content))
 		return err
 	})
 	if err != nil || known.seen(c).ID != "" {
-		return nil, nil, nil
+		return embedded{}, nil
 	}
-	return s.embedOne(ctx, content)
+	cur, err := s.serving(ctx, part)
+	if err != nil {
+		return embedded{}, err
+	}
+	return s.embedOne(ctx, cur, content)
 }
 
 // writing is the part of a write inside the transaction; it counts what it adds once
@@ -155,7 +157,7 @@ func (w *writing) end() error {
 
 // store writes m, or notes that its content is there already, and retires the memory
 // that it supersedes.
-func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) error {
+func (w *writing) store(supersedes string, m Memory, emb embedded, out *Written) error {
 	tx := w.tx
 	var old record
 	if supersedes != "" {
@@ -164,7 +166,7 @@ func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) e
 			return err
 		}
 	}
-	have, err := liveTwins(tx.DB, w.space, tx.Part, contentHash(m.Content))
+	have, err := liveTwins(tx.DB, tx.Part, contentHash(m.Content))
 	if err != nil {
 		return err
 	}
@@ -191,13 +193,17 @@ func (w *writing) store(supersedes string, m Memory, emb []byte, out *Written) e
 }
 
 // add stores a new memory; replacing says that another one leaves for it.
-func (w *writing) add(m Memory, emb []byte, replacing bool) (Memory, error) {
+func (w *writing) add(m Memory, emb embedded, replacing bool) (Memory, error) {
 	if w.live >= w.opts.Limit && !(replacing && w.live == w.opts.Limit) {
 		return m, &LimitError{Count: w.live, Limit: w.opts.Limit}
 	}
 	m.CreatedAt, m.UpdatedAt, m.Partition = w.tx.Now, w.tx.Now, w.tx.Part
-	m.Pending = w.emb != nil && len(emb) == 0
-	if err := insert(w.tx, m, w.space, emb); err != nil {
+	emb, space, err := emb.fit(w.tx)
+	if err != nil {
+		return m, err
+	}
+	m.Pending = emb.packed == nil
+	if err := insert(w.tx, m, space, emb.packed); err != nil {
 		return m, err
 	}
 	w.live++

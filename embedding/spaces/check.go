@@ -45,6 +45,23 @@ func (m *Manager) Start() {
 	})
 }
 
+// Settle gives a store that is new, or holds nothing, the space of an embedder that need
+// not be asked. For others, and when all is well, it does nothing but read.
+func (m *Manager) Settle(ctx context.Context) error {
+	if m.target == nil {
+		return nil
+	}
+	if _, remote := m.target.(prober); remote {
+		return nil
+	}
+	cur, err := m.Serving(ctx)
+	if err != nil || cur.Embedder == m.target {
+		return err
+	}
+	_, err = m.Check(ctx)
+	return err
+}
+
 // startUp checks until the embedder answers, and acts once.
 func (m *Manager) startUp() {
 	wait := backoff.NewExponentialBackOff()

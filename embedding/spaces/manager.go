@@ -438,6 +438,9 @@ func (m *Manager) measure(ctx context.Context, e Embedder) (embedding.Space, Can
 	if !ok {
 		return e.Space(), nil, nil
 	}
+	if f, ok := e.(interface{ Forget() }); ok {
+		f.Forget() // what it measured before may be of a model that is no longer there
+	}
 	sp, err := p.Probe(ctx)
 	if err != nil {
 		return sp, nil, err
