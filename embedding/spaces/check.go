@@ -55,7 +55,7 @@ func (m *Manager) Settle(ctx context.Context) error {
 		return nil
 	}
 	cur, err := m.Serving(ctx)
-	if err != nil || cur.Embedder == m.target {
+	if err != nil || cur.configured {
 		return err
 	}
 	_, err = m.Check(ctx)

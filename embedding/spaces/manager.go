@@ -130,6 +130,7 @@ type Current struct {
 	Embedder Embedder // nil if nobody can; then Why says so
 	// Why says, for people, why there is no embedder and what to do.
 	Why string
+	configured bool // Embedder is the configured one
 	// Unrelated is the mean cosine of texts that have nothing to do with one another, 0
 	// if it was not measured.
 	Unrelated float64
@@ -336,7 +337,7 @@ func (m *Manager) known(ctx context.Context, sv store.Serving) (*Current, error)
 		return nil, fmt.Errorf("%w: embedding space %d serves and is not there", store.ErrDamaged, sv.Space)
 	}
 	if m.target != nil && sameName(known(m.target, r.Space), r.Space) {
-		return m.judge(ctx, sv, r, m.target)
+		return m.judge(ctx, sv, r, m.target, true)
 	}
 	mismatch := fmt.Sprintf("the stored vectors are of %s, the configured embedder is %s", Label(r.Space), m.targetLabel())
 	e := m.olds[r.id]
@@ -350,7 +351,7 @@ func (m *Manager) known(ctx context.Context, sv store.Serving) (*Current, error)
 		return m.keep(&Current{Serving: sv, Why: mismatch + ": found by words only until the memories are embedded anew; run: reverie reindex"}), nil
 	}
 	m.olds[r.id] = e
-	return m.judge(ctx, sv, r, e)
+	return m.judge(ctx, sv, r, e, false)
 }
 
 // known is what an embedder's space is for the comparison with a stored one: a name that
@@ -369,7 +370,7 @@ func (m *Manager) keep(c *Current) *Current {
 }
 
 // judge believes an embedder of the right name once its canary is that of the space.
-func (m *Manager) judge(ctx context.Context, sv store.Serving, r row, e Embedder) (*Current, error) {
+func (m *Manager) judge(ctx context.Context, sv store.Serving, r row, e Embedder, configured bool) (*Current, error) {
 	v, ok := m.sound[r.id]
 	if !ok {
 		var err error
@@ -387,7 +388,7 @@ func (m *Manager) judge(ctx context.Context, sv store.Serving, r row, e Embedder
 	if v.why != "" {
 		return m.keep(&Current{Serving: sv, Why: v.why}), nil
 	}
-	return m.keep(&Current{Serving: sv, Embedder: e, Unrelated: v.unrelated}), nil
+	return m.keep(&Current{Serving: sv, Embedder: e, configured: configured, Unrelated: v.unrelated}), nil
 }
 
 // failing words the failure of a server for people.
