@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"reverie/config"
-	"reverie/embedding"
+	"reverie/embedding/spaces"
 	"reverie/internal/caller"
 	"reverie/internal/fence"
 	"reverie/internal/intake"
@@ -28,7 +28,7 @@ type app struct {
 	cfg      *config.Config
 	log      *slog.Logger
 	db       *store.DB
-	embedder *embedding.Builtin
+	spaces   *spaces.Manager
 	memories *vector.Service
 	memos    *memo.Store
 	fence    *fence.Fence
@@ -40,10 +40,7 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 	for _, w := range append(config.UnknownEnv(os.Environ()), cfg.Warnings...) {
 		log.Warn(w, "component", "config")
 	}
-	a := &app{cfg: cfg, log: log, embedder: embedding.NewBuiltin(embedding.BuiltinOptions{})}
-	if name, have := cfg.Embedding.ModelName, a.embedder.Space().Model; name != "auto" && name != have {
-		return nil, usage(fmt.Errorf("embedding.model_name = %q: the built-in embedder has %q; write that, or auto", name, have))
-	}
+	a := &app{cfg: cfg, log: log}
 	var err error
 	a.db, err = store.Open(ctx, filepath.Join(cfg.Home, databaseName), store.Options{
 		Synchronous: cfg.Storage.Synchronous,
@@ -57,12 +54,24 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 		return nil, errors.Join(err, a.Close())
 	}
 	a.fence = fence.New(secret)
+	embedder, err := newEmbedder(ctx, cfg.Embedding, a.db, log.With("component", "embedding"))
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.spaces = spaces.New(a.db, embedder, spaces.Options{
+		Old:       oldEmbedder(cfg.Embedding, log.With("component", "embedding")),
+		Trust:     !cfg.Embedding.CheckOnStartup,
+		Policy:    spaces.Policy(cfg.Embedding.MismatchPolicy),
+		BatchSize: cfg.Embedding.BatchSize,
+		Logger:    log.With("component", "embedding"),
+	})
 	clean := intake.Policy{KeepSecrets: !cfg.Privacy.RedactSecrets}.Clean
 	o := vector.Options{
 		Limit:      cfg.PerSessionMemoryLimit,
 		CacheBytes: int64(cfg.Retrieval.CacheMB) << 20,
 		DenyGroups: cfg.Privacy.UserMemoriesInGroups == "deny",
 		Clean:      clean,
+		Spaces:     a.spaces,
 		Source:     source,
 		Logger:     log.With("component", "memory"),
 	}
@@ -70,7 +79,7 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 		o.ArchiveLow = days(cfg.ShortTermExpiryDays)
 		o.ArchiveMid = days(cfg.LongTermExpiryDays)
 	}
-	if a.memories, err = vector.New(ctx, a.db, a.embedder, o); err != nil {
+	if a.memories, err = vector.New(ctx, a.db, nil, o); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	// A memo is merged by its writer: recalled text in it is the old memo, which must not
@@ -85,6 +94,9 @@ func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 // Close closes the parts in the order that loses nothing.
 func (a *app) Close() error {
 	var errs []error
+	if a.spaces != nil {
+		errs = append(errs, a.spaces.Close()) // first: it may be embedding everything anew
+	}
 	if a.memories != nil {
 		errs = append(errs, a.memories.Close())
 	}

@@ -41,15 +41,17 @@ type root struct {
 	Platform string `help:"First part of partition keys (default Local)." placeholder:"NAME"`
 	LogLevel string `help:"debug, info, warn or error." placeholder:"LEVEL"`
 
-	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve MCP over stdin and stdout (the default command)."`
-	Demo    demoCmd    `cmd:"" help:"See what it does: a guided round in a temporary home."`
-	Status  statusCmd  `cmd:"" help:"Show what is stored, where, and whether all is well."`
-	Doctor  doctorCmd  `cmd:"" help:"Check the database; with --repair, save what a damaged one still holds."`
-	Memory  memoryCmd  `cmd:"" help:"List, search, add, delete, restore memories: reverie memory [user|group] list."`
-	Memo    memoCmd    `cmd:"" help:"Show or set the memo."`
-	Config  configCmd  `cmd:"" help:"Show the configuration and where each value comes from, or write a config.toml."`
-	Bench   benchCmd   `cmd:"" help:"Measure retrieval quality and speed."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve            serveCmd            `cmd:"" default:"withargs" help:"Serve MCP over stdin and stdout (the default command)."`
+	Demo             demoCmd             `cmd:"" help:"See what it does: a guided round in a temporary home."`
+	Status           statusCmd           `cmd:"" help:"Show what is stored, where, and whether all is well."`
+	Doctor           doctorCmd           `cmd:"" help:"Check the database; with --repair, save what a damaged one still holds."`
+	Memory           memoryCmd           `cmd:"" help:"List, search, add, delete, restore memories: reverie memory [user|group] list."`
+	Memo             memoCmd             `cmd:"" help:"Show or set the memo."`
+	Config           configCmd           `cmd:"" help:"Show the configuration and where each value comes from, or write a config.toml."`
+	Reindex          reindexCmd          `cmd:"" help:"Embed everything with the configured embedder, and switch to it."`
+	ResetFingerprint resetFingerprintCmd `cmd:"" help:"Take the stored vectors for the configured embedder's, without embedding."`
+	Bench            benchCmd            `cmd:"" help:"Measure retrieval quality and speed."`
+	Version          versionCmd          `cmd:"" help:"Print the version."`
 }
 
 // env is what a command may use of the world.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"reverie/embedding/spaces"
 	"reverie/internal/caller"
 	"reverie/mcp"
 	"reverie/vector"
@@ -51,11 +52,34 @@ func (s *serveCmd) Run(ctx context.Context, e *env) error {
 	if f, ok := e.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(e.stderr, "reverie speaks MCP on stdin and stdout, for a client to talk to; to look around try: reverie demo, reverie --help. Ctrl-D ends it.")
 	}
+	if a.cfg.Embedding.CheckOnStartup {
+		a.checkSpaces(ctx, e)
+	}
 	a.memories.Warm(c)
 	if err := server.ServeStdio(ctx, e.stdin, e.stdout); err != nil {
 		return err
 	}
 	return a.Close()
+}
+
+// checkPatience is how long the start at a terminal waits for the embedder before it goes
+// on without asking.
+const checkPatience = 5 * time.Second
+
+// checkSpaces checks in the background that stored vectors fit the embedder. At a
+// terminal it asks first: a client on stdin cannot be asked.
+func (a *app) checkSpaces(ctx context.Context, e *env) {
+	if a.cfg.Embedding.MismatchPolicy == string(spaces.Ask) && e.terminal() {
+		short, cancel := context.WithTimeout(ctx, checkPatience)
+		f, err := a.spaces.Check(short)
+		cancel()
+		if err == nil && !f.Consistent {
+			if ok, _ := e.confirm(ctx, f.Question(), ""); ok {
+				a.spaces.SetPolicy(spaces.Auto)
+			}
+		}
+	}
+	a.spaces.Start()
 }
 
 // server is the MCP face on the app.
@@ -79,7 +103,7 @@ func (a *app) callerStatus(ctx context.Context, c caller.Caller) (any, error) {
 		Embedder string         `json:"embedder"`
 		Memories []vector.Stats `json:"memories"`
 		Memo     memoStatus     `json:"memo"`
-	}{Version: version(), Embedder: a.embedder.Space().Protocol + " " + a.embedder.Space().Model, Memories: []vector.Stats{}}
+	}{Version: version(), Embedder: spaces.Label(a.spaces.Target().Space()), Memories: []vector.Stats{}}
 	for _, scope := range scopesOf(c) {
 		st, err := a.memories.Stats(ctx, c, scope)
 		if errors.Is(err, vector.ErrDenied) {

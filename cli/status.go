@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"reverie/embedding/spaces"
 	"reverie/internal/caller"
 	"reverie/vector"
 )
@@ -22,6 +23,7 @@ type statusReport struct {
 	Bytes    int64          `json:"bytes"` // of the database with its write-ahead log
 	Embedder string         `json:"embedder"`
 	Totals   vector.Totals  `json:"totals"`
+	Spaces   spaces.Status  `json:"spaces"`
 	Caller   caller.Caller  `json:"caller"`
 	Memories []vector.Stats `json:"memories"`
 	Memo     memoStatus     `json:"memo"`
@@ -37,11 +39,14 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 	return e.withApp(ctx, func(a *app, c caller.Caller) error {
 		r := statusReport{
 			Version: version(), Home: e.cfg.Home, Database: a.db.Path(), Caller: c, Toolsets: e.cfg.Toolsets.Enabled,
-			Embedder: a.embedder.Space().Protocol + " " + a.embedder.Space().Model,
+			Embedder: spaces.Label(a.spaces.Target().Space()),
 			Bytes:    databaseBytes(a.db.Path()),
 		}
 		var err error
 		if r.Totals, err = a.memories.Totals(ctx); err != nil {
+			return err
+		}
+		if r.Spaces, err = a.spaces.Status(ctx); err != nil {
 			return err
 		}
 		for _, scope := range scopesOf(c) {
@@ -69,7 +74,7 @@ func (e *env) printStatus(r statusReport) {
 	e.printf("reverie %s\n", r.Version)
 	e.printf("home       %s\n", r.Home)
 	e.printf("database   %s, %.1f MB\n", r.Database, float64(r.Bytes)/1e6)
-	e.printf("embedder   %s, %d dimensions, fingerprint %.12s\n", r.Embedder, r.Totals.Dim, r.Totals.Print)
+	e.printSpaces(r)
 	e.printf("toolsets   %s\n", strings.Join(r.Toolsets, ", "))
 	e.printf("stored     %d memories in %d partitions; %d wait for their vector\n", r.Totals.Live, r.Totals.Partitions, r.Totals.Pending)
 	for _, p := range r.Totals.Largest {
@@ -81,6 +86,30 @@ func (e *env) printStatus(r statusReport) {
 			st.ByState[vector.Archived], st.ByState[vector.Superseded], st.ByState[vector.Deleted])
 	}
 	e.printf("memo       %d of %d characters, version %d\n", r.Memo.Chars, r.Memo.Limit, r.Memo.Version)
+}
+
+// printSpaces says which vectors there are, and whether they fit.
+func (e *env) printSpaces(r statusReport) {
+	s := r.Spaces
+	e.printf("embedder   %s", s.Configured)
+	if s.Fingerprint != "" {
+		e.printf(", fingerprint %.12s", s.Fingerprint)
+	}
+	e.printf("\n")
+	if s.Serving != nil {
+		e.printf("vectors    %s: %d of %d memories, of %s, fingerprint %.12s\n", s.State, s.Serving.Vectors, s.Texts, s.Serving.Label(), s.Serving.Fingerprint)
+	} else {
+		e.printf("vectors    none yet\n")
+	}
+	for _, o := range s.Others {
+		e.printf("             %s: %d of %d, of %s\n", o.State, o.Vectors, s.Texts, o.Label())
+	}
+	if s.Running != "" {
+		e.printf("running    embedding anew: %s\n", s.Running)
+	}
+	if s.Advice != "" {
+		e.printf("advice     %s\n", s.Advice)
+	}
 }
 
 // databaseBytes is the size of a database with its write-ahead log.

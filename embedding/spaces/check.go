@@ -118,6 +118,14 @@ func (f Finding) Advice() string {
 	return fmt.Sprintf("%s; %d texts are to be embedded anew with %s: run: reverie reindex", f.Reason, f.Texts, Label(f.Configured))
 }
 
+// Question asks whether to do it now.
+func (f Finding) Question() string {
+	return fmt.Sprintf("%s. Embed %d texts anew with %s? What is there serves meanwhile.", f.Reason, f.Texts, Label(f.Configured))
+}
+
+// SetPolicy changes the policy, before [Manager.Start]: someone was asked and said yes.
+func (m *Manager) SetPolicy(p Policy) { m.opts.Policy = p }
+
 // Check compares the stored vectors with the configured embedder, asking it. A store that
 // holds nothing yet simply takes the embedder's space, and one whose canary is the same
 // under another name or URL takes its name. An error is that of the embedder or the store.
@@ -243,11 +251,7 @@ func (m *Manager) move(ctx context.Context, sp embedding.Space, canary Canary, f
 
 // act does what the policy says about vectors that do not fit.
 func (m *Manager) act(f Finding) {
-	question := fmt.Sprintf("%s. Embed %d texts anew with %s? What is there serves meanwhile.", f.Reason, f.Texts, Label(f.Configured))
-	switch {
-	case m.opts.Policy == Auto:
-	case m.opts.Policy == Ask && m.opts.Confirm != nil && m.opts.Confirm(m.done, question):
-	default:
+	if m.opts.Policy != Auto {
 		m.log.Warn(f.Advice())
 		return
 	}

@@ -65,7 +65,7 @@ type Policy string
 
 // The policies, as in EMBED_MISMATCH_POLICY.
 const (
-	Ask   Policy = "ask"   // asks on a terminal, else keeps the data and says what to run
+	Ask   Policy = "ask"   // keeps the data and says what to run, unless someone was asked
 	Auto  Policy = "auto"  // embeds anew in the background
 	Never Policy = "never" // only warns
 )
@@ -87,8 +87,6 @@ type Options struct {
 	Trust bool
 	// Policy of [Manager.Start]; default [Ask].
 	Policy Policy
-	// Confirm asks on a terminal; default: there is no terminal.
-	Confirm func(ctx context.Context, question string) bool
 	// Backup makes a backup before the store is embedded anew; default: none is made.
 	Backup func(ctx context.Context, reason string) error
 	// BatchSize is how many texts are embedded at once; default [DefaultBatchSize].
@@ -129,7 +127,7 @@ type Current struct {
 	store.Serving
 	Embedder Embedder // nil if nobody can; then Why says so
 	// Why says, for people, why there is no embedder and what to do.
-	Why string
+	Why        string
 	configured bool // Embedder is the configured one
 	// Unrelated is the mean cosine of texts that have nothing to do with one another, 0
 	// if it was not measured.
