@@ -445,9 +445,9 @@ func TestSpaceRefusedTexts(t *testing.T) {
 	for i := range 30 {
 		p.write(t, fmt.Sprintf("number %d of the cat", i))
 	}
-	p.write(t, "poison in the tea")
+	p.write(t, "poison in the cat tea")
 	p.close()
-	e := &remote{name: "large", dim: 128, weights: "b", refuse: "the"}
+	e := &remote{name: "large", dim: 128, weights: "b", refuse: "cat"}
 	p = start(t, path, e, spaces.Options{BatchSize: 64})
 	if _, err := p.spaces.Reembed(t.Context(), spaces.ReembedOptions{}); err == nil || !strings.Contains(err.Error(), "refuses 31 of 31") {
 		t.Fatalf("many: %v", err)
@@ -457,11 +457,11 @@ func TestSpaceRefusedTexts(t *testing.T) {
 		t.Fatalf("one: %d, %v", n, err)
 	}
 	p.byMeaning(t, "feline number 7 of the", "number 7 of the cat")
-	if r, _ := p.ask(t, "poison"); len(r.Hits) == 0 || r.Hits[0].Content != "poison in the tea" || !r.Hits[0].Pending {
+	if r, _ := p.ask(t, "poison"); len(r.Hits) == 0 || r.Hits[0].Content != "poison in the cat tea" || !r.Hits[0].Pending {
 		t.Errorf("%+v", r.Hits)
 	}
 	e.set(func() { e.refuse = "" })
-	p.byMeaning(t, "poison in the beverage", "poison in the tea") // filled in later
+	p.byMeaning(t, "poison in the cat beverage", "poison in the cat tea") // filled in later
 	sound(t, path)
 }
 
