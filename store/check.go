@@ -83,7 +83,7 @@ func Check(ctx context.Context, path string) (Report, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Report{}, fmt.Errorf("check database: %w", cmp.Or(orphanLog(path), err))
 	}
-	lock, err := share(ctx, path, DefaultBusyTimeout)
+	lock, err := share(ctx, path, DefaultBusyTimeout, prepare)
 	if err != nil {
 		return Report{}, fmt.Errorf("check database: %w", err)
 	}
@@ -103,7 +103,7 @@ func check(ctx context.Context, path string) (Report, error) {
 		r.problem("%v", err)
 		return r, nil // SQLite would delete the log
 	}
-	db, err := sql.Open(sqlite.DriverName, dsn(path, []string{fmt.Sprintf("busy_timeout(%d)", DefaultBusyTimeout/time.Millisecond), "query_only(1)"}, "readonly"))
+	db, err := sql.Open(sqlite.DriverName, sqliteDSN(path, []string{fmt.Sprintf("busy_timeout(%d)", DefaultBusyTimeout/time.Millisecond), "query_only(1)"}, "readonly"))
 	if err != nil {
 		return r, fmt.Errorf("check database: %w", err)
 	}
@@ -149,7 +149,7 @@ func unreadable(ctx context.Context, path string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	err = (&DB{path: path}).classify(err)
+	err = classifySQLite(path, err)
 	for _, other := range []error{ErrFull, ErrReadOnly, ErrBusy} {
 		if errors.Is(err, other) {
 			return err

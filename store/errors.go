@@ -2,9 +2,7 @@ package store
 
 import (
 	"errors"
-	"fmt"
-	"strings"
-	"syscall"
+	"slices"
 )
 
 // Conditions of the storage that a user can do something about. Errors that wrap one
@@ -18,6 +16,15 @@ var (
 	ErrDamaged = errors.New("damaged database")
 	// ErrBusy means that another process kept the database locked beyond the busy timeout.
 	ErrBusy = errors.New("database busy")
+	// ErrUnreachable means that the database server does not answer or does not let the
+	// program in. Nothing of the change was stored.
+	ErrUnreachable = errors.New("database unreachable")
+	// ErrInDoubt means that the connection broke while a change was being stored and that
+	// the server has not answered since: whether the change was stored is not known.
+	ErrInDoubt = errors.New("outcome unknown")
+	// ErrText means that PostgreSQL cannot hold a text: it has a NUL character in it or is
+	// not UTF-8. Nothing of the change was stored.
+	ErrText = errors.New("text that cannot be stored")
 	// ErrMoved means that the database file is no longer where it was opened: what is
 	// written into it now would be lost. Nothing of the change was stored.
 	ErrMoved = errors.New("database moved")
@@ -28,71 +35,11 @@ var (
 	ErrUnchanged = errors.New("unchanged")
 )
 
-// Result codes of SQLite, https://www.sqlite.org/rescode.html; the low byte of an extended code.
-const (
-	codePerm       = 3
-	codeBusy       = 5
-	codeLocked     = 6
-	codeReadOnly   = 8
-	codeInterrupt  = 9
-	codeIOErr      = 10
-	codeCorrupt    = 11
-	codeFull       = 13
-	codeCantOpen   = 14
-	codeConstraint = 19
-	codeNotADB     = 26
-)
+// known are the conditions that a classified error has already been given.
+var known = []error{ErrFull, ErrReadOnly, ErrDamaged, ErrBusy, ErrUnreachable, ErrInDoubt, ErrText, ErrMoved, ErrNewer}
 
-// codeShmSize is an extended code of codeIOErr: there was no room for the file by which
-// processes share the log's index.
-const codeShmSize = 4874
-
-// code returns the primary result code of an engine error, 0 for any other error.
-func code(err error) int { return extendedCode(err) & 0xff }
-
-func extendedCode(err error) int {
-	var coded interface{ Code() int }
-	if !errors.As(err, &coded) {
-		return 0
-	}
-	return coded.Code()
-}
-
-func full(path string, err error) error {
-	return fmt.Errorf("%w: nothing was stored; free space on the disk of %s, then call again (%w)", ErrFull, path, err)
-}
-
-// classify puts a known condition before an engine error; others pass unchanged.
-func (d *DB) classify(err error) error {
-	for _, known := range []error{ErrFull, ErrReadOnly, ErrDamaged, ErrBusy, ErrMoved, ErrNewer} {
-		if errors.Is(err, known) {
-			return err // said already, by a call inside this one
-		}
-	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // of a file that is copied or made beside the database
-		return full(d.path, err)
-	}
-	if err != nil && strings.Contains(err.Error(), "sql: Scan error") {
-		// database/sql has no better name for it: a column that holds what was never
-		// stored there, which SQLite itself does not mind.
-		return fmt.Errorf("%w: a row in %s has values of the wrong type; stop all servers of this home and run: reverie doctor --repair (%w)", ErrDamaged, d.path, err)
-	}
-	switch code(err) {
-	case codeFull:
-		return full(d.path, err)
-	case codeReadOnly, codePerm:
-		return fmt.Errorf("%w: nothing was stored; make %s and its folder writable, or choose another home with --home DIR (%w)", ErrReadOnly, d.path, err)
-	case codeCantOpen:
-		return fmt.Errorf("%w: cannot open %s; check that its folder exists and is writable, or choose another home with --home DIR (%w)", ErrReadOnly, d.path, err)
-	case codeCorrupt, codeNotADB:
-		return fmt.Errorf("%w: part of %s cannot be read; stop all servers of this home and run: reverie doctor --repair (%w)", ErrDamaged, d.path, err)
-	case codeIOErr:
-		if extendedCode(err) == codeShmSize {
-			return full(d.path, err)
-		}
-		return fmt.Errorf("%w: the disk under %s returned an error; check the disk, then run: reverie doctor (%w)", ErrDamaged, d.path, err)
-	case codeBusy, codeLocked:
-		return fmt.Errorf("%w: another process is writing to %s; nothing was stored, call again (%w)", ErrBusy, d.path, err)
-	}
-	return err
+// isKnown reports whether an error says already, by a call inside the one that got it,
+// which condition it is.
+func isKnown(err error) bool {
+	return slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) })
 }

@@ -73,13 +73,10 @@ func (d *DB) Held(ctx context.Context, name string) (*HeldError, error) {
 	var h *HeldError
 	err := d.Read(ctx, func(g *gorm.DB) error {
 		var err error
-		h, err = holds(g, name)
+		h, err = d.holds(g, name)
 		return err
 	})
-	if err != nil || h == nil || !h.Until.After(time.Now()) {
-		return nil, err
-	}
-	return h, nil
+	return h, err
 }
 
 // holderName names this process, and this lease of it, for people and for comparison.
@@ -93,29 +90,47 @@ func holderName() string {
 	return fmt.Sprintf("process %d on %s, %s", os.Getpid(), host, hex.EncodeToString(b[:]))
 }
 
-func holds(g *gorm.DB, name string) (*HeldError, error) {
+// holds returns who has a lease that has not ended, nil if nobody.
+func (d *DB) holds(g *gorm.DB, name string) (*HeldError, error) {
 	h := HeldError{Name: name}
 	var until int64
 	err := g.Raw("SELECT holder, note, expires_at FROM leases WHERE name = ?", name).Row().Scan(&h.Holder, &h.Note, &until)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	h.Until = time.UnixMicro(until)
-	return &h, err
+	if err != nil {
+		return nil, err
+	}
+	now, err := d.eng.clock(g)
+	left := time.UnixMicro(until).Sub(now)
+	if err != nil || left <= 0 {
+		return nil, err
+	}
+	h.Until = time.Now().Add(left) // by the clock of this host
+	return &h, nil
 }
 
 func (l *Lease) take(ctx context.Context) error {
 	return l.db.Maintain(ctx, func(g *gorm.DB) error {
-		h, err := holds(g, l.name)
+		now, err := l.db.eng.clock(g)
 		if err != nil {
 			return err
 		}
-		if h != nil && h.Until.After(time.Now()) {
-			return h
+		// One statement, for which others wait: what was read before may be past.
+		res := g.Exec(`INSERT INTO leases (name, holder, note, expires_at) VALUES (?, ?, '', ?)
+			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, note = '', expires_at = excluded.expires_at
+			WHERE leases.expires_at <= ?`, l.name, l.holder, now.Add(l.ttl).UnixMicro(), now.UnixMicro())
+		if res.Error != nil || res.RowsAffected == 1 {
+			return res.Error
 		}
-		return g.Exec(`INSERT INTO leases (name, holder, note, expires_at) VALUES (?, ?, '', ?)
-			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, note = '', expires_at = excluded.expires_at`,
-			l.name, l.holder, time.Now().Add(l.ttl).UnixMicro()).Error
+		h, err := l.db.holds(g, l.name)
+		switch {
+		case err != nil:
+			return err
+		case h == nil: // it ended in this moment
+			h = &HeldError{Name: l.name, Holder: "another process", Until: time.Now()}
+		}
+		return h
 	})
 }
 
@@ -146,7 +161,11 @@ func (l *Lease) prolong() (mine bool, err error) {
 	note := l.note
 	l.mu.Unlock()
 	err = l.db.Maintain(l.ctx, func(g *gorm.DB) error {
-		res := g.Exec("UPDATE leases SET note = ?, expires_at = ? WHERE name = ? AND holder = ?", note, time.Now().Add(l.ttl).UnixMicro(), l.name, l.holder)
+		now, err := l.db.eng.clock(g)
+		if err != nil {
+			return err
+		}
+		res := g.Exec("UPDATE leases SET note = ?, expires_at = ? WHERE name = ? AND holder = ?", note, now.Add(l.ttl).UnixMicro(), l.name, l.holder)
 		mine = res.RowsAffected == 1
 		return res.Error
 	})
@@ -164,10 +183,14 @@ func (l *Lease) Note(note string) {
 	l.mu.Unlock()
 }
 
-// Mine reports, inside a transaction, whether the lease is still held.
+// Mine reports, inside a transaction of change, whether the lease is still held; nobody
+// takes it until that transaction ends.
 func (l *Lease) Mine(g *gorm.DB) (bool, error) {
-	h, err := holds(g, l.name)
-	return err == nil && h != nil && h.Holder == l.holder, err
+	err := g.Raw("SELECT 1 FROM leases WHERE name = ? AND holder = ?"+l.db.eng.hold(), l.name, l.holder).Row().Scan(new(int))
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Release gives the lease back. It is idempotent.

@@ -30,21 +30,24 @@ func newLock(path string) *flock.Flock {
 	return flock.New(lockPath(path), flock.SetPermissions(0o600))
 }
 
-// share takes the shared lock for opening the database at path, and makes the file if
-// it is not there. It waits at most timeout for one who replaces the file.
-func share(ctx context.Context, path string, timeout time.Duration) (*homeLock, error) {
+// share takes the shared lock for opening the database at path, after makeReady has made
+// the file if it is not there; nil if no file is wanted. It waits at most timeout for one
+// who replaces the file.
+func share(ctx context.Context, path string, timeout time.Duration, makeReady func(context.Context, string) error) (*homeLock, error) {
 	f := newLock(path)
 	wait, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		if err := prepare(wait, path); err != nil {
-			return nil, err
+		if makeReady != nil {
+			if err := makeReady(wait, path); err != nil {
+				return nil, err
+			}
 		}
 		ok, err := f.TryRLock()
 		switch {
 		case err != nil:
 			return unlocked(path, err)
-		case ok && ready(path):
+		case ok && (makeReady == nil || ready(path)):
 			return &homeLock{f}, nil
 		case ok: // replaced or removed in between
 			f.Close()

@@ -22,7 +22,7 @@ func TestTablesLookDifferent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	conn, err := d.wsql.Conn(t.Context())
+	conn, err := d.eng.(*sqliteEngine).wsql.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

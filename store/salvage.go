@@ -52,7 +52,7 @@ func Salvage(ctx context.Context, path string) (Report, error) {
 	s := &salvage{path: path, part: path + ".repairing", report: &r, rows: map[string]int{}}
 	defer s.cleanUp()
 	if err := s.run(ctx); err != nil {
-		if err = (&DB{path: path}).classify(err); errors.Is(err, ErrFull) {
+		if err = classifySQLite(path, err); errors.Is(err, ErrFull) {
 			err = fmt.Errorf("%w; a repair needs room for two more copies of the database, and nothing was changed", err)
 		}
 		return r, fmt.Errorf("repair database: %w", err)
@@ -79,7 +79,7 @@ func (s *salvage) run(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	db, err := sql.Open(sqlite.DriverName, dsn(s.part, []string{"journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)"}, "immediate"))
+	db, err := sql.Open(sqlite.DriverName, sqliteDSN(s.part, []string{"journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)"}, "immediate"))
 	if err != nil {
 		return err
 	}

@@ -28,17 +28,16 @@ type Serving struct {
 
 // Mark returns the state of a partition, and of the store, in one read.
 func (d *DB) Mark(ctx context.Context, part string) (Mark, error) {
-	var m Mark
-	var version sql.NullInt64
-	err := d.mark.QueryRowContext(ctx, part).Scan(&m.Space, &m.Generation, &version)
-	m.Version = version.Int64
-	if err != nil {
-		return Mark{}, d.interrupted(ctx, fmt.Errorf("read the state of the store: %w", err))
-	}
-	return m, nil
+	return d.eng.mark(ctx, part)
 }
 
-const markQuery = `SELECT s.space, s.generation, (SELECT version FROM partitions WHERE key = ?) FROM serving s WHERE s.one = 1`
+func scanMark(row *sql.Row) (Mark, error) {
+	var m Mark
+	var version sql.NullInt64
+	err := row.Scan(&m.Space, &m.Generation, &version)
+	m.Version = version.Int64
+	return m, err
+}
 
 // ReadServing reads which space serves inside a transaction. A transaction of change that
 // read it can rely on it until it ends.

@@ -7,6 +7,7 @@ package migrations
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-gormigrate/gormigrate/v2"
@@ -25,30 +26,60 @@ var steps = []string{
 // Version is the schema version that this program writes.
 func Version() int { return len(steps) }
 
+// Names returns the steps in order.
+func Names() []string { return slices.Clone(steps) }
+
 // SQLite returns the steps for SQLite. Each sets user_version, so that a program can
 // tell with one read whether there is anything to do.
 func SQLite() []*gormigrate.Migration {
+	return all(func(tx *gorm.DB, name string, version int) error {
+		if err := run(tx, name+".sqlite.sql"); err != nil {
+			return err
+		}
+		return tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", version)).Error
+	})
+}
+
+// Postgres returns the steps for PostgreSQL.
+func Postgres() []*gormigrate.Migration {
+	return all(func(tx *gorm.DB, name string, _ int) error { return run(tx, name+".postgres.sql") })
+}
+
+func all(step func(tx *gorm.DB, name string, version int) error) []*gormigrate.Migration {
 	out := make([]*gormigrate.Migration, len(steps))
 	for i, name := range steps {
-		out[i] = &gormigrate.Migration{ID: name, Migrate: func(tx *gorm.DB) error {
-			return run(tx, name+".sqlite.sql", i+1)
-		}}
+		out[i] = &gormigrate.Migration{ID: name, Migrate: func(tx *gorm.DB) error { return step(tx, name, i+1) }}
 	}
 	return out
 }
 
-func run(tx *gorm.DB, file string, version int) error {
+// run executes the statements of a file.
+func run(tx *gorm.DB, file string) error {
 	b, err := files.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	for _, stmt := range strings.Split(string(b), ";\n") {
-		if strings.TrimSpace(stmt) == "" {
-			continue
-		}
+	for _, stmt := range statements(string(b)) {
 		if err := tx.Exec(stmt).Error; err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", version)).Error
+	return nil
+}
+
+// statements splits SQL at the semicolons that end a line outside of a function's body,
+// which stands between two "$$".
+func statements(sql string) []string {
+	var out []string
+	var stmt strings.Builder
+	for line := range strings.Lines(sql) {
+		stmt.WriteString(line)
+		inBody := strings.Count(stmt.String(), "$$")%2 == 1
+		code, _, _ := strings.Cut(line, "--")
+		if !inBody && strings.HasSuffix(strings.TrimSpace(code), ";") {
+			out = append(out, strings.TrimSpace(stmt.String()))
+			stmt.Reset()
+		}
+	}
+	return out
 }
