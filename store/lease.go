@@ -116,6 +116,13 @@ func (l *Lease) take(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if h, err := l.db.holds(g, l.name); err != nil {
+			return err
+		} else if h != nil && goneHere(h.Holder) {
+			if err := g.Exec("DELETE FROM leases WHERE name = ? AND holder = ?", l.name, h.Holder).Error; err != nil {
+				return err
+			}
+		}
 		// One statement, for which others wait: what was read before may be past.
 		res := g.Exec(`INSERT INTO leases (name, holder, note, expires_at) VALUES (?, ?, '', ?)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, note = '', expires_at = excluded.expires_at
