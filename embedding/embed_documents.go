@@ -10,9 +10,10 @@ import (
 const maxBatchBytes = 64 << 10
 
 // EmbedDocuments returns the passages of each text, in order. A text of up to
-// about 240 words or 360 Chinese characters is one passage, a longer one
-// several, cut between sentences where that is possible, so that nothing is lost in a long
-// average or beyond the model's input. A text without anything to read has none.
+// about 120 words or 180 Chinese characters is one passage, a longer one
+// several, cut between sentences where that is possible, so that nothing is lost
+// in a long average or beyond the model's input. A text without anything to
+// read has none.
 //
 // If the server refuses some texts, the error is a [*BatchError] and the results
 // of the others are good. With any other error ([*RemoteError], [ErrClosed], that

@@ -27,7 +27,9 @@ const (
 // families is searched from the top. Models that want no prefix and would match
 // a later row stand before it.
 func families() []family {
-	row := func(pattern, query, document string) family { return family{regexp.MustCompile(pattern), query, document} }
+	row := func(pattern, query, document string) family {
+		return family{regexp.MustCompile(pattern), query, document}
+	}
 	return []family{
 		// https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 and -v2-moe, "Task instruction prefixes"
 		row(`^nomic-embed-text`, "search_query: ", "search_document: "),
