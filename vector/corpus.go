@@ -99,5 +99,14 @@ func (c corpus) Drop(ctx context.Context, space int64) error {
 	return errors.Join(err, c.db.Exec(ctx, "DELETE FROM pending WHERE space = ?", space))
 }
 
-// Wake fills in what waits.
+// Fill fills in what waits, now.
+func (c corpus) Fill(ctx context.Context) error {
+	err := c.fillPending(ctx)
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
+}
+
+// Wake fills in what waits, in the background.
 func (c corpus) Wake() { c.wakeFill() }

@@ -15,6 +15,9 @@ import (
 	"reverie/store"
 )
 
+// lookEvery is how often a process looks for vectors that another one left pending.
+const lookEvery = 5 * time.Second
+
 // fillBatch is how many pending memories are embedded at once.
 const fillBatch = 16
 
@@ -27,8 +30,11 @@ func (s *Service) background() {
 	tick := time.NewTicker(usageEvery)
 	defer tick.Stop()
 	wait := s.newBackoff()
-	retry := time.NewTimer(2 * time.Second) // what an earlier run or another process left pending
+	retry := time.NewTimer(2 * time.Second) // what an earlier run left pending
 	defer retry.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	failing := false
 	for {
 		select {
 		case <-s.done.Done():
@@ -38,6 +44,12 @@ func (s *Service) background() {
 				s.log.Warn("usage", "error", err)
 			}
 			continue
+		case <-look.C:
+			// What another process left, which may have ended, or have no embedder. While the
+			// embedder fails, the retries are for that.
+			if n, err := s.countPending(s.done); failing || err != nil || n == 0 {
+				continue
+			}
 		case <-s.fill:
 		case <-retry.C:
 		}
@@ -45,10 +57,20 @@ func (s *Service) background() {
 			d := wait.NextBackOff()
 			s.log.Warn("pending vectors not filled in yet", "error", err, "retry_in", d.Round(time.Second))
 			retry.Reset(d)
+			failing = true
 		} else {
 			wait.Reset()
+			failing = false
 		}
 	}
+}
+
+// countPending counts what waits in the serving space.
+func (s *Service) countPending(ctx context.Context) (n int, err error) {
+	err = s.db.Read(ctx, func(g *gorm.DB) error {
+		return g.Raw("SELECT COUNT(*) FROM pending WHERE space = (SELECT space FROM serving WHERE one = 1)").Row().Scan(&n)
+	})
+	return n, err
 }
 
 func (s *Service) newBackoff() *backoff.ExponentialBackOff {

@@ -51,6 +51,8 @@ type Corpus interface {
 	Drop(ctx context.Context, space int64) error
 	// Wake asks for the vectors that texts wait for to be filled in.
 	Wake()
+	// Fill fills them in, as far as the model takes them.
+	Fill(ctx context.Context) error
 }
 
 // Text is one that is to be embedded.

@@ -65,10 +65,14 @@ func (m *Manager) Reembed(ctx context.Context, o ReembedOptions) (int, error) {
 	if err != nil {
 		return n, fmt.Errorf("embed anew: %w", err)
 	}
+	// What was written in the moment of the switch.
 	for _, c := range m.registered() {
-		c.Wake()
+		if err := c.Fill(ctx); err != nil {
+			m.log.Warn("vectors that are still missing follow later", "error", err)
+		}
 	}
-	return n, nil
+	have, err := m.vectors(ctx)
+	return max(n, have), err
 }
 
 // reembedding is one run.
@@ -350,6 +354,25 @@ func (r *reembedding) drop(ctx context.Context, id int64) error {
 		}
 	}
 	return r.db.Exclusive(ctx, func(g *gorm.DB) error { return deleteRow(g, id) })
+}
+
+// vectors counts the texts that have a vector in the space that serves.
+func (m *Manager) vectors(ctx context.Context) (n int, err error) {
+	err = m.db.Read(ctx, func(g *gorm.DB) error {
+		sv, err := store.ReadServing(g)
+		if err != nil {
+			return err
+		}
+		for _, c := range m.registered() {
+			have, _, err := c.Count(g, sv.Space)
+			if err != nil {
+				return err
+			}
+			n += have
+		}
+		return nil
+	})
+	return n, err
 }
 
 // count adds up what has a vector in the new space.
