@@ -33,46 +33,52 @@ func (r *Report) problem(format string, args ...any) {
 }
 
 // fact is one that holds in every sound database. The query counts what is wrong.
-type fact struct{ sentence, query string }
+type fact struct {
+	sentence, query string
+	postgres        string // the query in PostgreSQL's words, if they differ
+}
 
 var checks = []fact{
-	{"%d partitions count their live memories wrongly",
-		`SELECT COUNT(*) FROM partitions p WHERE p.live <> (SELECT COUNT(*) FROM memories m WHERE m.part = p.key AND m.state = 'live')`},
-	{"%d memories belong to no partition",
-		`SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.key = m.part)`},
-	{"%d memories are newer than their partition",
-		`SELECT COUNT(*) FROM memories m JOIN partitions p ON p.key = m.part WHERE m.rev > p.version`},
-	{"%d partitions are older than their journal",
-		`SELECT COUNT(*) FROM partitions p WHERE p.version < (SELECT MAX(j.version) FROM journal j WHERE j.part = p.key)`},
-	{"%d memories have no journal entry",
-		`SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM journal j WHERE j.part = m.part AND j.kind = 'memory' AND j.object = m.id)`},
-	{"%d memories differ from their newest journal entry",
-		`SELECT COUNT(*) FROM memories m JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = m.part AND n.kind = 'memory' AND n.object = m.id)
-		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.state') IS NOT m.state OR json_extract(j.after, '$.content') IS NOT m.content`},
-	{"%d memories are in the journal but not in the store",
-		`SELECT COUNT(*) FROM (SELECT j.object, MAX(j.seq), j.after AS after FROM journal j WHERE j.kind = 'memory' GROUP BY j.part, j.object) j
-		WHERE j.after IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = j.object)`},
-	{"%d contents are live more than once in a partition",
-		`SELECT COUNT(*) FROM (SELECT 1 FROM memories NOT INDEXED WHERE state = 'live' GROUP BY part, hash, private HAVING COUNT(*) > 1)`},
-	{"%d memories have tags that cannot be read",
-		`SELECT COUNT(*) FROM memories m WHERE typeof(m.tags) = 'text' AND CASE WHEN json_valid(m.tags) AND json_type(m.tags) = 'array'
-		THEN EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.type <> 'text') ELSE 1 END`},
-	{"%d memories are neither private nor not",
-		`SELECT COUNT(*) FROM memories WHERE typeof(private) = 'integer' AND private NOT IN (0, 1)`},
-	{"%d vectors belong to no memory",
-		`SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = v.rid)`},
-	{"%d vectors belong to no embedding space",
-		`SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.id = v.space)`},
-	{"%d memories wait for a vector that they have, or do not exist",
-		`SELECT COUNT(*) FROM pending p WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.rid = p.rid AND v.space = p.space)
+	{sentence: "%d partitions count their live memories wrongly",
+		query: `SELECT COUNT(*) FROM partitions p WHERE p.live <> (SELECT COUNT(*) FROM memories m WHERE m.part = p.key AND m.state = 'live')`},
+	{sentence: "%d memories belong to no partition",
+		query: `SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM partitions p WHERE p.key = m.part)`},
+	{sentence: "%d memories are newer than their partition",
+		query: `SELECT COUNT(*) FROM memories m JOIN partitions p ON p.key = m.part WHERE m.rev > p.version`},
+	{sentence: "%d partitions are older than their journal",
+		query: `SELECT COUNT(*) FROM partitions p WHERE p.version < (SELECT MAX(j.version) FROM journal j WHERE j.part = p.key)`},
+	{sentence: "%d memories have no journal entry",
+		query: `SELECT COUNT(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM journal j WHERE j.part = m.part AND j.kind = 'memory' AND j.object = m.id)`},
+	{sentence: "%d memories differ from their newest journal entry",
+		query: `SELECT COUNT(*) FROM memories m JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = m.part AND n.kind = 'memory' AND n.object = m.id)
+		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.state') IS DISTINCT FROM m.state OR json_extract(j.after, '$.content') IS DISTINCT FROM m.content`},
+	{sentence: "%d memories are in the journal but not in the store",
+		query: `SELECT COUNT(*) FROM journal j WHERE j.kind = 'memory' AND j.after IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = j.object)
+		AND NOT EXISTS (SELECT 1 FROM journal n WHERE n.part = j.part AND n.kind = 'memory' AND n.object = j.object AND n.seq > j.seq)`},
+	{sentence: "%d contents are live more than once in a partition",
+		query:    `SELECT COUNT(*) FROM (SELECT 1 FROM memories NOT INDEXED WHERE state = 'live' GROUP BY part, hash, private HAVING COUNT(*) > 1)`,
+		postgres: `SELECT COUNT(*) FROM (SELECT 1 FROM memories WHERE state = 'live' GROUP BY part, hash, private HAVING COUNT(*) > 1) AS twice`},
+	{sentence: "%d memories have tags that cannot be read",
+		query: `SELECT COUNT(*) FROM memories m WHERE typeof(m.tags) = 'text' AND CASE WHEN json_valid(m.tags) AND json_type(m.tags) = 'array'
+		THEN EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.type <> 'text') ELSE 1 END`,
+		postgres: `SELECT COUNT(*) FROM memories m WHERE CASE WHEN json_valid(m.tags) THEN json_typeof(m.tags::json) <> 'array' OR EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.type <> 'text') ELSE true END`},
+	{sentence: "%d memories are neither private nor not",
+		query:    `SELECT COUNT(*) FROM memories WHERE typeof(private) = 'integer' AND private NOT IN (0, 1)`,
+		postgres: `SELECT COUNT(*) FROM memories WHERE private NOT IN (0, 1)`},
+	{sentence: "%d vectors belong to no memory",
+		query: `SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = v.rid)`},
+	{sentence: "%d vectors belong to no embedding space",
+		query: `SELECT COUNT(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM spaces s WHERE s.id = v.space)`},
+	{sentence: "%d memories wait for a vector that they have, or do not exist",
+		query: `SELECT COUNT(*) FROM pending p WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.rid = p.rid AND v.space = p.space)
 		OR NOT EXISTS (SELECT 1 FROM memories m WHERE m.rid = p.rid) OR NOT EXISTS (SELECT 1 FROM spaces s WHERE s.id = p.space)`},
-	{"%d rows are missing of the one that says which embedding space serves",
-		`SELECT 1 - COUNT(*) FROM serving WHERE one = 1 AND (space = 0 OR space IN (SELECT id FROM spaces))`},
-	{"%d memos differ from their newest journal entry, or have none",
-		`SELECT COUNT(*) FROM memos o LEFT JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = o.part AND n.kind = 'memo')
-		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.content') IS NOT o.content OR json_extract(j.after, '$.version') IS NOT o.version`},
-	{"%d memos are in the journal but not in the store",
-		`SELECT COUNT(DISTINCT j.part) FROM journal j WHERE j.kind = 'memo' AND NOT EXISTS (SELECT 1 FROM memos o WHERE o.part = j.part)`},
+	{sentence: "%d rows are missing of the one that says which embedding space serves",
+		query: `SELECT 1 - COUNT(*) FROM serving WHERE one = 1 AND (space = 0 OR space IN (SELECT id FROM spaces))`},
+	{sentence: "%d memos differ from their newest journal entry, or have none",
+		query: `SELECT COUNT(*) FROM memos o LEFT JOIN journal j ON j.seq = (SELECT MAX(n.seq) FROM journal n WHERE n.part = o.part AND n.kind = 'memo')
+		WHERE j.after IS NULL OR NOT json_valid(j.after) OR json_extract(j.after, '$.content') IS DISTINCT FROM o.content OR CAST(json_extract(j.after, '$.version') AS TEXT) IS DISTINCT FROM CAST(o.version AS TEXT)`},
+	{sentence: "%d memos are in the journal but not in the store",
+		query: `SELECT COUNT(DISTINCT j.part) FROM journal j WHERE j.kind = 'memo' AND NOT EXISTS (SELECT 1 FROM memos o WHERE o.part = j.part)`},
 }
 
 // Check looks through the database at path, without changing it, for damage of the file
@@ -89,6 +95,13 @@ func Check(ctx context.Context, path string) (Report, error) {
 	}
 	defer lock.release()
 	return check(ctx, path)
+}
+
+// Check is the function [Check] for a database that is open. With PostgreSQL it reads
+// every row and looks for rows that contradict one another; damage of the server's files
+// is found as far as it hinders reading.
+func (d *DB) Check(ctx context.Context) (Report, error) {
+	return d.eng.check(ctx)
 }
 
 // check is Check for one who holds the home's lock.
@@ -178,8 +191,8 @@ func typeFacts(ctx context.Context, q querier) ([]fact, error) {
 			}
 			wrong = append(wrong, fmt.Sprintf("typeof(%s) NOT IN (%s)", c.name, allowed))
 		}
-		out = append(out, fact{"%d rows of " + t.name + " have a value of the wrong type",
-			"SELECT COUNT(*) FROM " + t.name + " WHERE " + strings.Join(wrong, " OR ")})
+		out = append(out, fact{sentence: "%d rows of " + t.name + " have a value of the wrong type",
+			query: "SELECT COUNT(*) FROM " + t.name + " WHERE " + strings.Join(wrong, " OR ")})
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"reverie/store"
+	"reverie/store/storetest"
 )
 
 // Closing any descriptor of a file drops the POSIX locks that the process has on it.
@@ -39,9 +40,9 @@ func TestSecondOpenKeepsLocks(t *testing.T) {
 	if !found {
 		t.Error("the open database has lost its lock")
 	}
-	runToEnd(t, "open", path)
+	runToEnd(t, "open", storetest.Home{Path: path})
 	write(t, first, "p", 3)
-	if out := runToEnd(t, "write", path, "p"); out != "4" {
+	if out := runToEnd(t, "write", storetest.Home{Path: path}, "p"); out != "4" {
 		t.Errorf("another process's write got version %s, want 4", out)
 	}
 }
@@ -261,7 +262,7 @@ func refusedToNobody(t *testing.T, path string) {
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	cmd := child(t, "open", theirs)
+	cmd := child(t, "open", storetest.Home{Path: theirs})
 	cmd.Path, cmd.Dir = program, dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()

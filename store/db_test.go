@@ -17,6 +17,7 @@ import (
 
 	"reverie/store"
 	"reverie/store/migrations"
+	"reverie/store/storetest"
 )
 
 func open(tb testing.TB, path string, o store.Options) *store.DB {
@@ -145,13 +146,18 @@ func TestOpenRelativePath(t *testing.T) {
 }
 
 // Several goroutines and several processes start on one new home at the same moment.
-func TestOpenTogether(t *testing.T) {
+func TestOpenTogether(t *testing.T) { storetest.Each(t, testOpenTogether) }
+
+func testOpenTogether(t *testing.T, e storetest.Engine) {
 	const goroutines, processes, writes = 4, 4, 5
 	for round := range 3 {
-		path := filepath.Join(t.TempDir(), "reverie.db")
+		h := e.New(t)
+		if e.Server() != nil {
+			h.DSN = e.Server().Empty(t)
+		}
 		var wg sync.WaitGroup
 		for range processes {
-			cmd := child(t, "write", path, "p")
+			cmd := child(t, "write", h, "p")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			if err := cmd.Start(); err != nil {
@@ -165,7 +171,7 @@ func TestOpenTogether(t *testing.T) {
 		}
 		for range goroutines {
 			wg.Go(func() {
-				db, err := store.Open(t.Context(), path, store.Options{})
+				db, err := store.Open(t.Context(), h.Path, h.Options())
 				if err != nil {
 					t.Errorf("round %d: goroutine: %v", round, err)
 					return
@@ -175,7 +181,7 @@ func TestOpenTogether(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		db := open(t, path, store.Options{})
+		db := h.Open(t)
 		if v := version(t, db, "p"); v != processes+goroutines*writes {
 			t.Errorf("round %d: version %d after %d changes", round, v, processes+goroutines*writes)
 		}
@@ -185,16 +191,18 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-func TestVersionsSeenByOthers(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "reverie.db")
-	db := open(t, path, store.Options{})
+func TestVersionsSeenByOthers(t *testing.T) { storetest.Each(t, testVersionsSeenByOthers) }
+
+func testVersionsSeenByOthers(t *testing.T, e storetest.Engine) {
+	h := e.New(t)
+	db := h.Open(t)
 	for i := int64(1); i <= 10; i += 2 {
 		var inside int64
 		err := db.Write(t.Context(), "p", func(tx *store.Tx) error { inside = tx.Version; return nil })
 		if err != nil || inside != i || version(t, db, "p") != i {
 			t.Fatalf("write %d: version %d inside, %d outside, %v", i, inside, version(t, db, "p"), err)
 		}
-		out := runToEnd(t, "write", path, "p")
+		out := runToEnd(t, "write", h, "p")
 		if v, err := strconv.ParseInt(out, 10, 64); err != nil || v != i+1 {
 			t.Fatalf("the other process got version %q after %d", out, i)
 		}
@@ -292,9 +300,11 @@ func TestOpenOptions(t *testing.T) {
 	}
 }
 
-func TestSecret(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "reverie.db")
-	a, b := open(t, path, store.Options{}), open(t, path, store.Options{})
+func TestSecret(t *testing.T) { storetest.Each(t, testSecret) }
+
+func testSecret(t *testing.T, e storetest.Engine) {
+	h := e.New(t)
+	a, b := h.Open(t), h.Open(t)
 	var wg sync.WaitGroup
 	got := make([]string, 8)
 	for i := range got {

@@ -5,34 +5,39 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"reverie/store"
+	"reverie/store/storetest"
 )
 
 // A process that is killed at any moment loses nothing that it has acknowledged, and
 // leaves nothing half-stored, while another process has the file open.
-func TestKill(t *testing.T) {
+func TestKill(t *testing.T) { storetest.Each(t, testKill) }
+
+func testKill(t *testing.T, e storetest.Engine) {
 	rounds := 50
 	if testing.Short() {
 		rounds = 5
 	}
-	path := filepath.Join(t.TempDir(), "reverie.db")
+	if e.Name == store.Postgres {
+		rounds /= 5 // the file has no part in it
+	}
+	h := e.New(t)
 	var bystander *store.DB
 	total := 0
 	for round := range rounds {
 		part := fmt.Sprintf("r%d", round)
-		acked := killed(t, path, part, round%2 == 1)
+		acked := killed(t, h, part, round%2 == 1)
 		total += acked
 		if bystander == nil || round%10 == 5 { // half of the rounds end with no process left: recovery from the log
-			bystander = open(t, path, store.Options{})
+			bystander = h.Open(t)
 		} else if round%10 == 0 {
 			bystander.Close()
 		}
-		db := open(t, path, store.Options{})
+		db := h.Open(t)
 		rows := count(t, db, "SELECT COUNT(*) FROM memos WHERE part LIKE ?", part+"-%")
 		// The one after the last acknowledged may be stored: the kill came before it was said.
 		if rows < acked || rows > acked+1 {
@@ -47,7 +52,7 @@ func TestKill(t *testing.T) {
 	if total == 0 {
 		t.Fatal("no child ever wrote")
 	}
-	r, err := store.Check(t.Context(), path)
+	r, err := h.Open(t).Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +66,9 @@ func TestKill(t *testing.T) {
 
 // killed starts a writer, kills it at a random moment, of its start or of its writing,
 // and returns how many writes it acknowledged.
-func killed(t *testing.T, path, part string, atStart bool) int {
+func killed(t *testing.T, h storetest.Home, part string, atStart bool) int {
 	t.Helper()
-	cmd := child(t, "acks", path, part)
+	cmd := child(t, "acks", h, part)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -8,13 +8,12 @@ import (
 	"os/exec"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"reverie/store"
+	"reverie/store/storetest"
 )
 
 // childEnv makes the test binary another process of the same home: a JSON array of a
-// role and its arguments.
+// role, the path and the address of the home, and the role's arguments.
 const childEnv = "REVERIE_STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -23,23 +22,23 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(v), &args); err != nil {
 			panic(err)
 		}
-		if err := runChild(args[0], args[1:]); err != nil {
+		if err := runChild(args[0], storetest.Home{Path: args[1], DSN: args[2]}, args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	storetest.Main(m)
 }
 
 // child returns the command that runs this test binary in a role of [runChild].
-func child(tb testing.TB, role string, args ...string) *exec.Cmd {
+func child(tb testing.TB, role string, h storetest.Home, args ...string) *exec.Cmd {
 	tb.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b, err := json.Marshal(append([]string{role}, args...))
+	b, err := json.Marshal(append([]string{role, h.Path, h.DSN}, args...))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -49,9 +48,9 @@ func child(tb testing.TB, role string, args ...string) *exec.Cmd {
 }
 
 // runToEnd runs a child and returns what it printed.
-func runToEnd(tb testing.TB, role string, args ...string) string {
+func runToEnd(tb testing.TB, role string, h storetest.Home, args ...string) string {
 	tb.Helper()
-	cmd := child(tb, role, args...)
+	cmd := child(tb, role, h, args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -60,23 +59,23 @@ func runToEnd(tb testing.TB, role string, args ...string) string {
 	return string(out)
 }
 
-func runChild(role string, args []string) error {
+func runChild(role string, h storetest.Home, args []string) error {
 	ctx := context.Background()
-	db, err := store.Open(ctx, args[0], store.Options{})
+	db, err := store.Open(ctx, h.Path, store.Options{DSN: h.DSN})
 	if err != nil {
 		return err
 	}
 	switch role {
 	case "open": // and close
 	case "write": // one change of a partition; prints its version
-		err = db.Write(ctx, args[1], func(*store.Tx) error { return nil })
+		err = db.Write(ctx, args[0], func(*store.Tx) error { return nil })
 		if err == nil {
 			var v int64
-			v, err = db.Version(ctx, args[1])
+			v, err = db.Version(ctx, args[0])
 			fmt.Print(v)
 		}
-	case "hold": // holds the write lock until standard input ends
-		err = db.Write(ctx, "held", func(*store.Tx) error {
+	case "hold": // holds the write lock of a partition until standard input ends
+		err = db.Write(ctx, args[0], func(*store.Tx) error {
 			fmt.Println("holding")
 			var b [1]byte
 			os.Stdin.Read(b[:])
@@ -84,9 +83,9 @@ func runChild(role string, args []string) error {
 		})
 	case "acks": // writes until it is killed; prints each version once it is stored
 		for i := 1; err == nil; i++ {
-			err = db.Write(ctx, args[1], func(tx *store.Tx) error { return ackRow(tx, i) })
+			err = db.Write(ctx, args[0], func(tx *store.Tx) error { return ackRow(tx, i) })
 			if err == nil {
-				fmt.Println(ackOf(args[1], i))
+				fmt.Println(ackOf(args[0], i))
 			}
 		}
 	default:

@@ -55,6 +55,7 @@ func (e *postgresEngine) attempt(ctx context.Context, s *slot, c change) (err er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	waiting := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestChange)
 	defer cancel()
 	pg, err := driverConn(conn)
@@ -82,8 +83,8 @@ func (e *postgresEngine) attempt(ctx context.Context, s *slot, c change) (err er
 	}()
 	s.change++
 	var version int64
-	if version, here.xid, err = begin(ctx, tx, s, c); err != nil {
-		return err
+	if version, here.xid, err = begin(waiting, tx, s, c); err != nil {
+		return cmp.Or(ended(waiting, err), err)
 	}
 	if err := c.run(within(ctx, e.w, tx), version); err != nil {
 		return err

@@ -27,7 +27,8 @@ const rowsAtOnce = 20_000
 // pending; and puts the new database in the place of the old one in one step. The
 // damaged files are kept beside it as NAME.damaged-TIME.
 //
-// If nothing is damaged it changes nothing, and the report says so. It needs the home
+// It is for SQLite alone: a damaged PostgreSQL database is restored from a backup. If
+// nothing is damaged it changes nothing, and the report says so. It needs the home
 // for itself: while anyone has the database open it fails with [ErrBusy]. Whatever
 // error it returns, the database is as it was. It needs room for two more copies.
 func Salvage(ctx context.Context, path string) (Report, error) {

@@ -16,10 +16,13 @@ import (
 	"gorm.io/gorm"
 
 	"reverie/store"
+	"reverie/store/storetest"
 )
 
-func TestWriteRollsBack(t *testing.T) {
-	db := newDB(t)
+func TestWriteRollsBack(t *testing.T) { storetest.Each(t, testWriteRollsBack) }
+
+func testWriteRollsBack(t *testing.T, e storetest.Engine) {
+	db := e.Open(t)
 	works(t, db)
 	boom := errors.New("boom")
 	for name, tc := range map[string]struct {
@@ -66,8 +69,12 @@ func TestWriteRollsBack(t *testing.T) {
 // A connection whose transaction was ended behind database/sql's back must not spoil
 // the writes that follow.
 func TestWriteAfterBrokenTransaction(t *testing.T) {
+	storetest.Each(t, testWriteAfterBrokenTransaction)
+}
+
+func testWriteAfterBrokenTransaction(t *testing.T, e storetest.Engine) {
 	for _, stmt := range []string{"ROLLBACK", "COMMIT", "COMMIT; BEGIN"} {
-		db := newDB(t)
+		db := e.Open(t)
 		err := db.Write(t.Context(), "p", func(tx *store.Tx) error { return tx.Exec(stmt).Error })
 		if !strings.Contains(stmt, "BEGIN") && err == nil {
 			t.Errorf("%s inside: the write says that it was stored", stmt)
@@ -76,9 +83,11 @@ func TestWriteAfterBrokenTransaction(t *testing.T) {
 	}
 }
 
-func TestWriteContext(t *testing.T) {
+func TestWriteContext(t *testing.T) { storetest.Each(t, testWriteContext) }
+
+func testWriteContext(t *testing.T, e storetest.Engine) {
 	t.Run("ended before", func(t *testing.T) {
-		db := newDB(t)
+		db := e.Open(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		err := db.Write(ctx, "p", func(*store.Tx) error { t.Error("ran"); return nil })
@@ -87,12 +96,12 @@ func TestWriteContext(t *testing.T) {
 		}
 	})
 	t.Run("ends while it waits for its turn", func(t *testing.T) {
-		db := newDB(t)
+		db := e.Open(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		err := db.Write(t.Context(), "p", func(*store.Tx) error {
 			wg.Go(func() {
-				err := db.Write(ctx, "q", func(*store.Tx) error { t.Error("ran"); return nil })
+				err := db.Write(ctx, "p", func(*store.Tx) error { t.Error("ran"); return nil })
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("the waiting write ended with %v", err)
 				}
@@ -105,12 +114,12 @@ func TestWriteContext(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if v := version(t, db, "q"); v != 0 {
-			t.Errorf("the cancelled write was stored as version %d", v)
+		if v := version(t, db, "p"); v != 1 {
+			t.Errorf("version %d: the cancelled write was stored", v)
 		}
 	})
 	t.Run("ends inside", func(t *testing.T) {
-		db := newDB(t)
+		db := e.Open(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Write(ctx, "p", func(tx *store.Tx) error {
 			cancel()
@@ -126,7 +135,7 @@ func TestWriteContext(t *testing.T) {
 		}
 	})
 	t.Run("read", func(t *testing.T) {
-		db := newDB(t)
+		db := e.Open(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		one := func(g *gorm.DB) error { return g.Raw("SELECT 1").Row().Scan(new(int)) }
 		err := db.Read(ctx, func(g *gorm.DB) error {
@@ -162,8 +171,10 @@ func TestWriteContext(t *testing.T) {
 	})
 }
 
-func TestReadIsOneSnapshot(t *testing.T) {
-	db := newDB(t)
+func TestReadIsOneSnapshot(t *testing.T) { storetest.Each(t, testReadIsOneSnapshot) }
+
+func testReadIsOneSnapshot(t *testing.T, e storetest.Engine) {
+	db := e.Open(t)
 	write(t, db, "p", 1)
 	versionIn := func(g *gorm.DB) (v int64) {
 		if err := g.Raw("SELECT version FROM partitions WHERE key = 'p'").Row().Scan(&v); err != nil {
@@ -188,11 +199,14 @@ func TestReadIsOneSnapshot(t *testing.T) {
 }
 
 // Readers of all kinds go on while another process holds the write lock.
-func TestReadersNeverWait(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "reverie.db")
-	db := open(t, path, store.Options{BusyTimeout: 100 * time.Millisecond})
+func TestReadersNeverWait(t *testing.T) { storetest.Each(t, testReadersNeverWait) }
+
+func testReadersNeverWait(t *testing.T, e storetest.Engine) {
+	h := e.New(t)
+	o := store.Options{DSN: h.DSN, BusyTimeout: 100 * time.Millisecond}
+	db := open(t, h.Path, o)
 	write(t, db, "p", 1)
-	holder := child(t, "hold", path)
+	holder := child(t, "hold", h, "p")
 	holder.Stderr = os.Stderr
 	in, err := holder.StdinPipe()
 	if err != nil {
@@ -214,7 +228,7 @@ func TestReadersNeverWait(t *testing.T) {
 	if n := count(t, db, "SELECT COUNT(*) FROM partitions"); n != 1 {
 		t.Errorf("%d partitions are seen, want 1: the other's is not committed", n)
 	}
-	second := open(t, path, store.Options{BusyTimeout: 100 * time.Millisecond}) // opening does not wait either
+	second := open(t, h.Path, o) // opening does not wait either
 	second.Close()
 	ran := false
 	err = db.Write(t.Context(), "p", func(*store.Tx) error { ran = true; return nil })
@@ -227,8 +241,8 @@ func TestReadersNeverWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	works(t, db)
-	if v := version(t, db, "held"); v != 1 {
-		t.Errorf("the holder's change has version %d", v)
+	if v := version(t, db, "p"); v != 2 {
+		t.Errorf("after the holder's change the version is %d, want 2", v)
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 // cluster is a server of the test binary's own, which only Unix has.
 type cluster struct{ host string }
 
-func newCluster() (*cluster, error) {
+func newCluster(bool) (*cluster, error) {
 	return nil, errors.New("set " + DSNEnv + " to the address of a server: one of the tests' own is started on Unix only")
 }
 

@@ -44,18 +44,19 @@ type cluster struct {
 	bin  string
 	host string // address over TCP
 	as   *syscall.Credential
+	sure bool // it waits for the disk, as servers do
 
 	guard *exec.Cmd
 	life  *os.File // its end is the guard's signal
 	main  *exec.Cmd
 }
 
-func newCluster() (*cluster, error) {
+func newCluster(sure bool) (*cluster, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{bin: bin}
+	c := &cluster{bin: bin, sure: sure}
 	if c.as, err = credential(); err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (c *cluster) watch() error {
 }
 
 // run starts the server and waits until it answers. What it stores need not survive the
-// machine, so it never waits for the disk.
+// machine, so it does not wait for the disk unless that is asked for.
 func (c *cluster) run() error {
 	_, port, err := net.SplitHostPort(c.host)
 	if err != nil {
@@ -180,7 +181,7 @@ func (c *cluster) run() error {
 	}
 	defer log.Close()
 	c.main = c.command("postgres", "-D", c.data(), "-k", c.dir, "-p", port, "-h", "127.0.0.1",
-		"-c", "fsync=off", "-c", "max_connections=100", "-c", "shared_buffers=32MB", "-c", "max_wal_size=256MB", "-c", "log_min_messages=warning")
+		"-c", "fsync="+map[bool]string{true: "on", false: "off"}[c.sure], "-c", "max_connections=100", "-c", "shared_buffers=32MB", "-c", "max_wal_size=256MB", "-c", "log_min_messages=warning")
 	c.main.Stdout, c.main.Stderr = log, log
 	if err := c.main.Start(); err != nil {
 		return err

@@ -44,7 +44,7 @@ func server() (*Server, error) {
 	defer shared.mu.Unlock()
 	if !shared.tried {
 		shared.tried = true
-		shared.server, shared.err = start()
+		shared.server, shared.err = start(os.Getenv(DSNEnv), false)
 	}
 	return shared.server, shared.err
 }
@@ -65,16 +65,17 @@ func Stop() {
 	shared.server, shared.tried = nil, false
 }
 
-func start() (*Server, error) {
+// start makes a Server of the one at dsn, or starts one if that is empty.
+func start(dsn string, sure bool) (*Server, error) {
 	s := &Server{}
-	if dsn := os.Getenv(DSNEnv); dsn != "" {
+	if dsn != "" {
 		u, err := url.Parse(dsn)
 		if err != nil {
 			return nil, fmt.Errorf("%s is not an address of the form postgres://user:password@host:5432/postgres", DSNEnv)
 		}
 		s.admin = u
 	} else {
-		own, err := newCluster()
+		own, err := newCluster(sure)
 		if err != nil {
 			return nil, err
 		}
@@ -87,6 +88,18 @@ func start() (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Durable is the engine PostgreSQL on a server of the test's own that waits for the disk,
+// as servers do by default and the shared one of the tests does not.
+func Durable(tb testing.TB) Engine {
+	tb.Helper()
+	s, err := start("", true)
+	if err != nil {
+		tb.Skipf("needs PostgreSQL: %v", err)
+	}
+	tb.Cleanup(s.own.remove)
+	return Engine{Name: store.Postgres, pg: s}
 }
 
 func (s *Server) makeTemplate() error {
