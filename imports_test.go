@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"main"},
 	{"cli"},
 	{"mcp"},
-	{"consolidate"},
+	{"consolidate", "transfer"},
 	{"compress", "memo", "vector", "knowledge", "profile", "notes"},
 	{"journal", "llm", "embedding", "prompts"},
 	{"store"},

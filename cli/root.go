@@ -47,6 +47,9 @@ type root struct {
 	Doctor           doctorCmd           `cmd:"" help:"Check the database; with --repair, save what a damaged one still holds."`
 	Memory           memoryCmd           `cmd:"" help:"List, search, add, delete, restore memories: reverie memory [user|group] list."`
 	Memo             memoCmd             `cmd:"" help:"Show or set the memo."`
+	Export           exportCmd           `cmd:"" help:"Write memos and memories as lines of JSON."`
+	Import           importCmd           `cmd:"" help:"Import an export, or the data of another program."`
+	MigrateKeys      migrateKeysCmd      `cmd:"" help:"Give partitions with keys of an older form today's."`
 	Config           configCmd           `cmd:"" help:"Show the configuration and where each value comes from, or write a config.toml."`
 	Reindex          reindexCmd          `cmd:"" help:"Embed everything with the configured embedder, and switch to it."`
 	ResetFingerprint resetFingerprintCmd `cmd:"" help:"Take the stored vectors for the configured embedder's, without embedding."`

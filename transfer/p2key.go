@@ -16,7 +16,7 @@ import (
 var p2Key = regexp.MustCompile(`^(.+?)_(FriendMessage|GroupMessage|OtherMessage)_(.+)-([0-9a-f]{8})$`)
 
 // p2Folder is what a folder of P2 may be called.
-var p2Folder = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$`)
+var p2Folder = regexp.MustCompile(`^[A-Za-z0-9-][A-Za-z0-9._-]{0,95}$`)
 
 // p2Origin is where a chat took place.
 type p2Origin struct {
