@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -42,11 +43,7 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 	}
 	a := &app{cfg: cfg, log: log}
 	var err error
-	a.db, err = store.Open(ctx, filepath.Join(cfg.Home, databaseName), store.Options{
-		Synchronous: cfg.Storage.Synchronous,
-		BusyTimeout: time.Duration(cfg.Storage.BusyTimeoutMS) * time.Millisecond,
-	})
-	if err != nil {
+	if a.db, err = openStore(ctx, cfg); err != nil {
 		return nil, err
 	}
 	secret, err := a.db.Secret(ctx)
@@ -87,6 +84,27 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 	memoText := intake.Policy{KeepSecrets: !cfg.Privacy.RedactSecrets, RefuseRecalled: true}
 	a.memos = memo.New(a.db, memo.Options{MaxChars: cfg.MemoMaxChars, Clean: memoText.Clean, Source: source})
 	return a, nil
+}
+
+// openStore opens the database of the configuration.
+func openStore(ctx context.Context, cfg *config.Config) (*store.DB, error) {
+	return store.Open(ctx, filepath.Join(cfg.Home, databaseName), store.Options{
+		DSN:         cfg.Storage.DSN,
+		Synchronous: cfg.Storage.Synchronous,
+		BusyTimeout: time.Duration(cfg.Storage.BusyTimeoutMS) * time.Millisecond,
+	})
+}
+
+// databasePlace says where the database is, without a password.
+func databasePlace(cfg *config.Config) string {
+	if cfg.Storage.DSN == "" {
+		return filepath.Join(cfg.Home, databaseName)
+	}
+	u, err := url.Parse(cfg.Storage.DSN)
+	if err != nil {
+		return "PostgreSQL"
+	}
+	return "PostgreSQL " + u.Host + u.Path
 }
 
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

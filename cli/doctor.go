@@ -21,6 +21,9 @@ type doctorCmd struct {
 // Run checks or repairs. It opens the file by itself: a database that cannot be opened
 // is what it is for.
 func (d *doctorCmd) Run(ctx context.Context, e *env) error {
+	if e.cfg.Storage.DSN != "" {
+		return d.postgres(ctx, e)
+	}
 	path := filepath.Join(e.cfg.Home, databaseName)
 	// A log without its database is something to look at, too.
 	if databaseBytes(path) == 0 && !exists(path) {
@@ -34,16 +37,43 @@ func (d *doctorCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if e.json {
-		if err := e.printJSON(r); err != nil {
-			return err
-		}
-	} else {
-		e.printReport(path, r)
+	if err := e.report(path, r); err != nil {
+		return err
 	}
 	if len(r.Problems) > 0 && !r.Changed {
 		return errors.New("the database has problems; stop all servers of this home and run: reverie doctor --repair")
 	}
+	return nil
+}
+
+// postgres checks a PostgreSQL database, whose repair is its own tools' business.
+func (d *doctorCmd) postgres(ctx context.Context, e *env) error {
+	if d.Repair {
+		return usage(errors.New("--repair is for SQLite; restore a PostgreSQL database with its own tools, or a backup with: reverie backup restore"))
+	}
+	db, err := openStore(ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	r, err := db.Check(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.report(databasePlace(e.cfg), r); err != nil {
+		return err
+	}
+	if len(r.Problems) > 0 {
+		return errors.New("the database has problems; restore a backup with: reverie backup restore")
+	}
+	return nil
+}
+
+func (e *env) report(place string, r store.Report) error {
+	if e.json {
+		return e.printJSON(r)
+	}
+	e.printReport(place, r)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"reverie/embedding/spaces"
 	"reverie/internal/caller"
+	"reverie/store"
 	"reverie/vector"
 )
 
@@ -20,7 +21,8 @@ type statusReport struct {
 	Version  string         `json:"version"`
 	Home     string         `json:"home"`
 	Database string         `json:"database"`
-	Bytes    int64          `json:"bytes"` // of the database with its write-ahead log
+	Engine   string         `json:"engine"`          // sqlite or postgres
+	Bytes    int64          `json:"bytes,omitempty"` // of the SQLite database with its write-ahead log
 	Embedder string         `json:"embedder"`
 	Totals   vector.Totals  `json:"totals"`
 	Spaces   spaces.Status  `json:"spaces"`
@@ -32,13 +34,13 @@ type statusReport struct {
 
 // Run gathers and prints the report.
 func (statusCmd) Run(ctx context.Context, e *env) error {
-	if path := filepath.Join(e.cfg.Home, databaseName); !exists(path) && databaseBytes(path) == 0 {
+	if path := filepath.Join(e.cfg.Home, databaseName); e.cfg.Storage.DSN == "" && !exists(path) && databaseBytes(path) == 0 {
 		// Looking must not make a database, least of all in a mistyped home.
 		return fmt.Errorf("nothing is stored in %s yet: it has no database (if that is not the home you mean, see --home and REVERIE_HOME)", e.cfg.Home)
 	}
 	return e.withApp(ctx, func(a *app, c caller.Caller) error {
 		r := statusReport{
-			Version: version(), Home: e.cfg.Home, Database: a.db.Path(), Caller: c, Toolsets: e.cfg.Toolsets.Enabled,
+			Version: version(), Home: e.cfg.Home, Database: databasePlace(e.cfg), Engine: a.db.Engine(), Caller: c, Toolsets: e.cfg.Toolsets.Enabled,
 			Embedder: spaces.Label(a.spaces.Target().Space()),
 			Bytes:    databaseBytes(a.db.Path()),
 		}
@@ -73,7 +75,11 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 func (e *env) printStatus(r statusReport) {
 	e.printf("reverie %s\n", r.Version)
 	e.printf("home       %s\n", r.Home)
-	e.printf("database   %s, %.1f MB\n", r.Database, float64(r.Bytes)/1e6)
+	if r.Engine == store.SQLite {
+		e.printf("database   %s, %.1f MB\n", r.Database, float64(r.Bytes)/1e6)
+	} else {
+		e.printf("database   %s\n", r.Database)
+	}
 	e.printSpaces(r)
 	e.printf("toolsets   %s\n", strings.Join(r.Toolsets, ", "))
 	e.printf("stored     %d memories in %d partitions; %d wait for their vector\n", r.Totals.Live, r.Totals.Partitions, r.Totals.Pending)
