@@ -19,6 +19,11 @@ import (
 func homeFiles(home *os.Root) (files, left []string, err error) {
 	view := home.FS()
 	for _, r := range roots() {
+		// The walk would follow it.
+		if st, err := home.Lstat(r); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+			left = append(left, r+": a symbolic link, which is not followed")
+			continue
+		}
 		err := fs.WalkDir(view, r, func(p string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
