@@ -123,14 +123,16 @@ func (c *conn) decode(resp *http.Response, b []byte, x exchange) error {
 	}
 	if kind := resp.Header.Get("Content-Type"); kind != "" {
 		media, _, err := mime.ParseMediaType(kind)
-		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-			return c.fail(KindBadAnswer, "%s%s answers with %s instead of JSON (is that the right URL?)", c.base, x.path, serverText(kind, c.key, nil))
+		if err != nil {
+			media = "an unreadable content type"
+		}
+		if media != "application/json" && !strings.HasSuffix(media, "+json") {
+			return c.fail(KindBadAnswer, "%s%s answers with %s instead of JSON (is that the right URL?)", c.base, x.path, serverText(media, c.key, nil))
 		}
 	}
 	if err := json.Unmarshal(b, x.out); err != nil {
 		e := c.fail(KindBadAnswer, "the answer is not the JSON that belongs there")
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) && syntax.Offset >= int64(len(b)) {
+		if !json.Valid(b) && endsEarly(b) { // not worth a try if it is whole and wrong
 			e.Message = c.voice + ": the answer ends early"
 			e.Retryable = true
 		}
@@ -138,6 +140,16 @@ func (c *conn) decode(resp *http.Response, b []byte, x exchange) error {
 		return e
 	}
 	return nil
+}
+
+// endsEarly reports whether b could go on as JSON.
+func endsEarly(b []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(b))
+	for {
+		if _, err := d.Token(); err != nil {
+			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+	}
 }
 
 // fail makes an error in the voice of this server.

@@ -91,7 +91,7 @@ func RateLimited(after string) Fault {
 // WrongCount answers with so many vectors more or, below 0, fewer than texts.
 func WrongCount(by int) Fault {
 	return Fault{Edit: func(answer []any, _ Request) []any {
-		for ; by > 0; by-- {
+		for range by {
 			answer = append(answer, answer[0])
 		}
 		return answer[:max(len(answer)+min(by, 0), 0)]

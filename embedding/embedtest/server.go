@@ -55,7 +55,7 @@ func Start(t testing.TB, models ...Model) *Server {
 	if len(models) == 0 {
 		models = []Model{{Name: "test-embed"}}
 	}
-	s := &Server{t: t, weights: newWeights()}
+	s := &Server{t: t, weights: shared()}
 	for _, m := range models {
 		s.Put(m)
 	}

@@ -11,8 +11,11 @@ import (
 	"reverie/embedding"
 )
 
-// maxKept bounds what is remembered of texts and models.
-const maxKept = 50_000
+// maxKept bounds the texts that are remembered, 2 KB each.
+const maxKept = 20_000
+
+// shared is one for all servers of a process: loading the model takes longer than most tests.
+var shared = sync.OnceValue(newWeights)
 
 // weights makes vectors. Texts are remembered, so that the same ones under
 // another model cost only the turn.
