@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gorm.io/gorm"
 
 	"reverie/internal/caller"
 	"reverie/store"
 	"reverie/store/migrations"
+	"reverie/store/storetest"
 	"reverie/vector"
 )
 
@@ -22,10 +24,12 @@ import (
 // released; what is there already is never written again.
 var freeze = flag.Bool("freeze", false, "write the testdata of the newest migration step")
 
-// steps are the released migrations: the hash of their SQL, which must never change.
-var steps = []struct{ name, sha256 string }{
-	{"0001_first", "07fc07aa90cba8cdd75882049fd7aa7b524d96725ce7c1a928955f2cfe2d5366"},
-	{"0002_spaces", "28ed3840219727c50df8a24ab405c2ba550839e23d04a7694b2fee228e87fdb1"},
+// steps are the released migrations: the hashes of their SQL, which must never change.
+var steps = []struct{ name, sqlite, postgres string }{
+	{"0001_first", "07fc07aa90cba8cdd75882049fd7aa7b524d96725ce7c1a928955f2cfe2d5366",
+		"a394947522f4e95347d7c42c8afd6ea1035a8bf0d8042d96fa410252ecee4182"},
+	{"0002_spaces", "28ed3840219727c50df8a24ab405c2ba550839e23d04a7694b2fee228e87fdb1",
+		"64ffe34506b0ffa4ec50a18aaffbe548f4ad85560abc4ed46c1e43f727551d3e"},
 }
 
 func TestStepsAreFrozen(t *testing.T) {
@@ -33,9 +37,11 @@ func TestStepsAreFrozen(t *testing.T) {
 		t.Fatalf("%d steps are recorded here, the program has %d: record the new one and run with -freeze", len(steps), migrations.Version())
 	}
 	for _, s := range steps {
-		sum := sha256.Sum256([]byte(strings.ReplaceAll(string(contents(t, "migrations/"+s.name+".sqlite.sql")), "\r\n", "\n")))
-		if got := hex.EncodeToString(sum[:]); got != s.sha256 {
-			t.Errorf("step %s has hash %s; a step is never edited once released, a change is a new step", s.name, got)
+		for dialect, want := range map[string]string{"sqlite": s.sqlite, "postgres": s.postgres} {
+			sum := sha256.Sum256([]byte(strings.ReplaceAll(string(contents(t, "migrations/"+s.name+"."+dialect+".sql")), "\r\n", "\n")))
+			if got := hex.EncodeToString(sum[:]); got != want {
+				t.Errorf("step %s for %s has hash %s; a step is never edited once released, a change is a new step", s.name, dialect, got)
+			}
 		}
 	}
 }
@@ -100,6 +106,61 @@ func TestEarlierDatabases(t *testing.T) {
 				t.Errorf("the migrated database differs from a new one (-new +migrated):\n%s", d)
 			}
 		})
+	}
+}
+
+// The same tables with the same columns stand in both engines, but for one that only
+// PostgreSQL has.
+func TestEnginesHaveTheSameTables(t *testing.T) {
+	e := storetest.Postgres(t)
+	columns := func(db *store.DB, query string) (out []string) {
+		err := db.Read(t.Context(), func(g *gorm.DB) error { return g.Raw(query).Scan(&out).Error })
+		if err != nil || len(out) < 50 {
+			t.Fatalf("%d columns, %v", len(out), err)
+		}
+		return out
+	}
+	want := columns(newDB(t), `SELECT m.name || ' ' || c.name || CASE c.type WHEN 'INTEGER' THEN ' bigint' WHEN 'BLOB' THEN ' bytea' ELSE ' text' END
+			|| CASE WHEN c."notnull" = 1 OR c.pk > 0 THEN '' ELSE ' null' END
+		FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' AND m.name <> 'migrations' ORDER BY m.name, c.cid`)
+	got := columns(e.Open(t), `SELECT table_name || ' ' || column_name || ' ' || data_type || CASE is_nullable WHEN 'YES' THEN ' null' ELSE '' END
+		FROM information_schema.columns WHERE table_schema = 'public' AND table_name NOT IN ('migrations', 'writers') ORDER BY table_name, ordinal_position`)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the tables differ (-SQLite +PostgreSQL):\n%s", d)
+	}
+	if other := count(t, e.Open(t), `SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`); other > 0 {
+		t.Errorf("%d columns of text are not compared by their bytes", other)
+	}
+}
+
+// A PostgreSQL database of every earlier step is brought up to date and then is like a
+// new one.
+func TestEarlierPostgres(t *testing.T) {
+	e := storetest.Postgres(t)
+	shape := func(db *store.DB) (out []string) {
+		err := db.Read(t.Context(), func(g *gorm.DB) error {
+			return g.Raw(`SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || COALESCE(column_default, '') FROM information_schema.columns WHERE table_schema = 'public'
+				UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' UNION ALL SELECT 'migration ' || id FROM migrations ORDER BY 1`).Scan(&out).Error
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := shape(e.Open(t))
+	for n := range steps {
+		h := e.New(t)
+		h.DSN = e.Server().Empty(t)
+		e.Server().Exec(t, h.DSN, "CREATE TABLE migrations (id VARCHAR(64) PRIMARY KEY)")
+		for _, s := range steps[:n] {
+			e.Server().Exec(t, h.DSN, string(contents(t, "migrations/"+s.name+".postgres.sql")))
+			e.Server().Exec(t, h.DSN, "INSERT INTO migrations (id) VALUES ('"+s.name+"')")
+		}
+		db := h.Open(t)
+		works(t, db)
+		if d := cmp.Diff(want, shape(db)); d != "" {
+			t.Errorf("after %d steps (-new +migrated):\n%s", n, d)
+		}
 	}
 }
 
