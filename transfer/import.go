@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -120,7 +121,7 @@ func survey(ctx context.Context, db *store.DB, r io.Reader, out *ImportReport) (
 	memos, memories, part := 0, 0, ""
 	refuse := func(e entry, id string, err error) {
 		bad[e.part] = true
-		out.refuse(Refused{e.line, e.part, id, err.Error()})
+		out.refuse(Refused{e.line, e.part, id, strings.TrimPrefix(err.Error(), vector.ErrInvalid.Error()+": ")})
 	}
 	elsewhere := func() error {
 		err := findElsewhere(ctx, db, batch, refuse)
