@@ -83,11 +83,8 @@ func (e *postgresEngine) connect(ctx context.Context, cfg *pgx.ConnConfig, o Opt
 	if err := e.migrate(ctx); err != nil {
 		return err
 	}
-	// Deletes nothing, and finds out now that nothing may be changed.
-	if _, err := e.wsql.ExecContext(ctx, "DELETE FROM meta WHERE false"); err != nil {
-		return err
-	}
-	_, err = e.wsql.ExecContext(ctx, "DELETE FROM writers WHERE at < now() - interval '1 day'") // of processes that were killed
+	// Rows of processes that were killed; and it finds out now that nothing may be changed.
+	_, err = e.wsql.ExecContext(ctx, "DELETE FROM writers WHERE at < now() - interval '1 day'")
 	return err
 }
 
@@ -137,7 +134,7 @@ func (e *postgresEngine) look(ctx context.Context) error {
 // migrate brings the schema up to date. Of several servers that start at once, one does
 // it and the others then find nothing to do.
 func (e *postgresEngine) migrate(ctx context.Context) error {
-	behind, err := e.behind(ctx, e.r)
+	behind, err := e.behind(ctx, e.w)
 	if err != nil || !behind {
 		return err
 	}

@@ -65,7 +65,7 @@ func (e Engine) New(tb testing.TB) Home {
 	tb.Helper()
 	h := Home{Path: filepath.Join(tb.TempDir(), "reverie.db"), engine: e}
 	if e.pg != nil {
-		h.DSN = e.pg.database(tb, e.pg.template)
+		h.DSN = e.pg.lend(tb)
 	}
 	return h
 }

@@ -26,8 +26,12 @@ const startTime = 60 * time.Second
 type Server struct {
 	admin    *url.URL // of the database "postgres"
 	template string   // a database with today's schema, to be copied
+	shape    string   // of the template, as look tells it
 	own      *cluster // nil for a server that was there before
 	names    atomic.Int64
+
+	mu   sync.Mutex
+	free []string // databases of tests that are over, emptied
 }
 
 // shared is the one server of the test binary.
@@ -55,11 +59,12 @@ func Stop() {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if s := shared.server; s != nil {
-		if s.template != "" {
-			_ = s.exec("DROP DATABASE IF EXISTS " + s.template)
-		}
 		if s.own != nil {
 			s.own.remove()
+		} else {
+			for _, name := range append(s.free, s.template) {
+				_ = s.exec("DROP DATABASE IF EXISTS " + name)
+			}
 		}
 	}
 	shared.server, shared.tried = nil, false
@@ -81,7 +86,11 @@ func start(dsn string, sure bool) (*Server, error) {
 		}
 		s.own, s.admin = own, own.address()
 	}
-	if err := s.makeTemplate(); err != nil {
+	err := s.makeTemplate()
+	if err == nil {
+		s.shape, err = look(s.dsn(s.template))
+	}
+	if err != nil {
 		if s.own != nil {
 			s.own.remove()
 		}
@@ -127,25 +136,91 @@ func (s *Server) dsn(database string) string {
 	return u.String()
 }
 
-// database makes a database that is a copy of another one and goes with the test.
+// database makes a database that is a copy of another one. What becomes of it after the
+// test is the caller's business.
 func (s *Server) database(tb testing.TB, template string) string {
 	tb.Helper()
 	name := fmt.Sprintf("reverie_test_%d_%d", os.Getpid(), s.names.Add(1))
 	if err := s.exec("CREATE DATABASE " + name + " ENCODING 'UTF8' TEMPLATE " + template); err != nil {
 		tb.Fatal(err)
 	}
+	return name
+}
+
+func (s *Server) drop(tb testing.TB, name string) {
+	if err := s.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
+		tb.Errorf("remove the database of the test: %v", err)
+	}
+}
+
+// lend gives a database of today's schema for the time of a test: one that another test
+// has given back, which is much faster, or a new one.
+func (s *Server) lend(tb testing.TB) string {
+	tb.Helper()
+	var name string
+	s.mu.Lock()
+	if n := len(s.free); n > 0 {
+		name, s.free = s.free[n-1], s.free[:n-1]
+	}
+	s.mu.Unlock()
+	if name == "" {
+		name = s.database(tb, s.template)
+	}
 	tb.Cleanup(func() {
-		if err := s.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
-			tb.Errorf("remove the database of the test: %v", err)
+		if tb.Failed() || !s.emptied(name) {
+			s.drop(tb, name)
+			return
 		}
+		s.mu.Lock()
+		s.free = append(s.free, name)
+		s.mu.Unlock()
 	})
 	return s.dsn(name)
+}
+
+// empty makes a database of today's schema as good as new. A database that a test has
+// given settings or rights of its own is not.
+const empty = `DO $$
+DECLARE t text;
+BEGIN
+	IF EXISTS (SELECT 1 FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = current_database())
+		OR EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relacl IS NOT NULL) THEN
+		RAISE EXCEPTION 'not as it was';
+	END IF;
+	FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('migrations', 'serving') LOOP
+		EXECUTE format('DELETE FROM %I', t);
+	END LOOP;
+	FOR t IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' LOOP
+		EXECUTE format('ALTER SEQUENCE %I RESTART', t);
+	END LOOP;
+	UPDATE serving SET space = 0, generation = 1;
+END $$`
+
+// emptied empties a database and reports whether it is like the template then.
+func (s *Server) emptied(name string) bool {
+	if execOn(s.dsn(name), empty) != nil {
+		return false
+	}
+	now, err := look(s.dsn(name))
+	return err == nil && now == s.shape
+}
+
+// look returns what a database of today's schema has in common with others.
+func look(dsn string) (shape string, err error) {
+	err = with(dsn, func(ctx context.Context, db *sql.DB) error {
+		return db.QueryRowContext(ctx, `SELECT md5(string_agg(x, ' ' ORDER BY x)) FROM (
+			SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public'
+			UNION ALL SELECT 'migration ' || id FROM migrations UNION ALL SELECT 'serving ' || one FROM serving) AS parts (x)`).Scan(&shape)
+	})
+	return shape, err
 }
 
 // Empty makes a database without any table and returns its address.
 func (s *Server) Empty(tb testing.TB) string {
 	tb.Helper()
-	return s.database(tb, "template0")
+	name := s.database(tb, "template0")
+	tb.Cleanup(func() { s.drop(tb, name) })
+	return s.dsn(name)
 }
 
 // TCP returns the address of the same database over TCP and with a password, which the
