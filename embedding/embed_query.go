@@ -40,6 +40,9 @@ func (r *Remote) EmbedQuery(ctx context.Context, text string) ([]float32, error)
 		return err
 	})
 	if err != nil {
+		if re := asRemote(err); re != nil && re.Kind == KindTimeout {
+			r.wake(m)
+		}
 		return nil, err
 	}
 	if m.cache != nil && len(text) <= maxCachedBytes {
@@ -63,4 +66,27 @@ func (r *Remote) queryVector(ctx context.Context, m *measured, text string) ([]f
 		}
 		return vectors[0].v, nil
 	}
+}
+
+// wake makes the server embed a sentence in the background, with the time for
+// documents. Ollama stops loading a model when the client that wanted it goes
+// away: a model that loads longer than a query waits would never be there.
+func (r *Remote) wake(m *measured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waking || r.closed {
+		return
+	}
+	r.waking = true
+	r.work.Go(func() {
+		_, err := r.vectors(r.base, m, r.query, []string{m.document + probeText}, true)
+		if err == nil {
+			if _, resumed := r.breaker.leave(false, serverUp, nil); resumed {
+				r.log.Info("embedding server works again", "url", r.conn.base)
+			}
+		}
+		r.mu.Lock()
+		r.waking = false
+		r.mu.Unlock()
+	})
 }

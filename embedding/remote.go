@@ -60,8 +60,9 @@ type Remote struct {
 
 	known   atomic.Pointer[measured] // nil until Probe succeeded
 	flight  singleflight.Group
-	mu      sync.Mutex // guards forgets and the start of work
+	mu      sync.Mutex // guards forgets, waking and the start of work
 	forgets int        // how often Forget was called
+	waking  bool
 	closed  bool
 	base    context.Context
 	stop    context.CancelFunc
@@ -142,7 +143,7 @@ func (r *Remote) Forget() {
 	r.flight.Forget("")
 }
 
-// Close ends a probe on its way and drops the connections. Calls after it fail
+// Close ends what goes on in the background and drops the connections. Calls after it fail
 // with [ErrClosed]. It is idempotent and always returns nil.
 func (r *Remote) Close() error {
 	r.mu.Lock()

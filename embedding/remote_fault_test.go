@@ -3,12 +3,14 @@ package embedding_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +35,8 @@ func TestRemoteFaults(t *testing.T) {
 		{"no such route", embedtest.Fault{Status: 404, ContentType: "text/plain", Body: "404 page not found"}, embedding.KindBadAnswer, "/embed", 1},
 		{"request timeout", embedtest.Fault{Status: 408, Message: "slow"}, embedding.KindTimeout, "slow", 4},
 		{"rate limit", embedtest.RateLimited("0"), embedding.KindRateLimited, "rate limit reached", 4},
+		{"quota used up", embedtest.Fault{Status: 429, ContentType: "application/json", Body: `{"error":{"message":"quota used up","code":"insufficient_quota"}}`},
+			embedding.KindRateLimited, "quota used up", 1},
 		{"rate limit for a day", embedtest.RateLimited("86400"), embedding.KindRateLimited, "rate limit reached", 1},
 		{"server error", embedtest.Fault{Status: 500, Message: "out of memory"}, embedding.KindServer, "out of memory", 0},
 		{"bad gateway", embedtest.Fault{Status: 502, ContentType: "text/html", Body: "<html>bad gateway</html>"}, embedding.KindServer, "a web page", 4},
@@ -162,6 +166,60 @@ func TestRemoteQuerySlow(t *testing.T) {
 	time.AfterFunc(10*time.Millisecond, cancel)
 	if _, err = r.EmbedQuery(ctx, "words"); !errors.Is(err, context.Canceled) || kindOf(err) != "" {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A model that takes longer to load than a query waits is there soon all the same: queries
+// that give up do not stop its loading.
+func TestRemoteLoadsAfterTimeout(t *testing.T) {
+	s := embedtest.Start(t)
+	r := connect(t, "ollama-embed", s, embedding.RemoteOptions{QueryTimeout: 30 * time.Millisecond})
+	probe(t, r)
+	var loaded atomic.Bool
+	s.Fail(func(request embedtest.Request) *embedtest.Fault {
+		switch {
+		case loaded.Load():
+			return nil
+		case strings.HasPrefix(request.Texts[0], "words"):
+			return &embedtest.Fault{Hang: true}
+		}
+		return &embedtest.Fault{Delay: 200 * time.Millisecond, Edit: func(answer []any, _ embedtest.Request) []any {
+			loaded.Store(true)
+			return answer
+		}}
+	})
+	for i := range 5 { // enough for the breaker
+		if _, err := r.EmbedQuery(t.Context(), fmt.Sprint("words ", i)); kindOf(err) != embedding.KindTimeout {
+			t.Fatalf("error %v", err)
+		}
+	}
+	for !loaded.Load() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	for range 100 {
+		if _, err := r.EmbedQuery(t.Context(), "words again"); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("queries still fail a second after the model was loaded")
+}
+
+func TestRemoteDocumentsCancelled(t *testing.T) {
+	s := embedtest.Start(t)
+	r := connect(t, "ollama-embed", s, embedding.RemoteOptions{BatchSize: 1})
+	probe(t, r)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.Fail(func(request embedtest.Request) *embedtest.Fault {
+		if request.Texts[0] == "text number 3" {
+			cancel()
+			return &embedtest.Fault{Hang: true}
+		}
+		return nil
+	})
+	if d, err := r.EmbedDocuments(ctx, manyTexts(10)); !errors.Is(err, context.Canceled) || d != nil || kindOf(err) != "" {
+		t.Errorf("error %v", err)
 	}
 }
 
