@@ -138,6 +138,7 @@ func read(ctx context.Context, db *store.DB, where string, args ...any) ([]Entry
 			return err
 		}
 		defer rows.Close()
+		out = nil // an earlier run of this function may have been broken off
 		for rows.Next() {
 			var e Entry
 			var at int64

@@ -4,32 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"gorm.io/gorm"
 	"pgregory.net/rapid"
 
 	"reverie/internal/caller"
 	"reverie/journal"
 	"reverie/store"
+	"reverie/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func newDB(t testing.TB) *store.DB {
-	t.Helper()
-	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "reverie.db"), store.Options{Synchronous: "normal"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 type state struct {
 	Text string `json:"text"`
@@ -67,7 +56,9 @@ func content(t testing.TB, db *store.DB, object string) string {
 	return strings.Join(all, ",")
 }
 
-func TestRowAndEntryTogether(t *testing.T) {
+func TestRowAndEntryTogether(t *testing.T) { storetest.Each(t, testRowAndEntryTogether) }
+
+func testRowAndEntryTogether(t *testing.T, e storetest.Engine) {
 	boom := errors.New("boom")
 	change := journal.Change{Kind: journal.KindMemo, Object: "o", Action: journal.Create, After: state{"x"}}
 	unstorable := change
@@ -85,7 +76,7 @@ func TestRowAndEntryTogether(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := newDB(t)
+			db := e.Open(t)
 			err := db.Write(t.Context(), "p", fn)
 			if name != "nothing changed" && err == nil {
 				t.Error("the write says that it was stored")
@@ -96,7 +87,7 @@ func TestRowAndEntryTogether(t *testing.T) {
 		})
 	}
 	t.Run("all is well", func(t *testing.T) {
-		db := newDB(t)
+		db := e.Open(t)
 		if err := db.Write(t.Context(), "p", func(tx *store.Tx) error { return set(tx, change, journal.Origin{}) }); err != nil {
 			t.Fatal(err)
 		}
@@ -106,8 +97,10 @@ func TestRowAndEntryTogether(t *testing.T) {
 	})
 }
 
-func TestEntryIsWhatWasAppended(t *testing.T) {
-	db := newDB(t)
+func TestEntryIsWhatWasAppended(t *testing.T) { storetest.Each(t, testEntryIsWhatWasAppended) }
+
+func testEntryIsWhatWasAppended(t *testing.T, e storetest.Engine) {
+	db := e.Open(t)
 	c := caller.Caller{User: "张三", Group: "g", Role: caller.RoleAdmin, Conversation: "c1", Platform: "Local"}
 	by := journal.By(c, "tool")
 	by.Run = "run 7"
@@ -148,8 +141,10 @@ func TestEntryIsWhatWasAppended(t *testing.T) {
 	}
 }
 
-func TestHistoryOrderAndLimit(t *testing.T) {
-	db := newDB(t)
+func TestHistoryOrderAndLimit(t *testing.T) { storetest.Each(t, testHistoryOrderAndLimit) }
+
+func testHistoryOrderAndLimit(t *testing.T, e storetest.Engine) {
+	db := e.Open(t)
 	for i := range 130 {
 		err := db.Write(t.Context(), "p", func(tx *store.Tx) error {
 			return set(tx, journal.Change{Kind: journal.KindMemo, Object: "o", Action: journal.Update, After: state{fmt.Sprint(i)}}, journal.Origin{})
@@ -171,8 +166,10 @@ func TestHistoryOrderAndLimit(t *testing.T) {
 	}
 }
 
-func TestHistoryIsOfOneObject(t *testing.T) {
-	db := newDB(t)
+func TestHistoryIsOfOneObject(t *testing.T) { storetest.Each(t, testHistoryIsOfOneObject) }
+
+func testHistoryIsOfOneObject(t *testing.T, e storetest.Engine) {
+	db := e.Open(t)
 	for _, part := range []string{"p", "q"} {
 		err := db.Write(t.Context(), part, func(tx *store.Tx) error {
 			for _, kind := range []journal.Kind{journal.KindMemo, journal.KindMemory} {
@@ -200,12 +197,17 @@ func TestHistoryIsOfOneObject(t *testing.T) {
 
 // Whatever is done and refused, the newest entry is the row, and each entry's before is
 // the after of the one that came before it.
-func TestJournalTellsTheWholeStory(t *testing.T) {
+func TestJournalTellsTheWholeStory(t *testing.T) { storetest.Each(t, testJournalTellsTheWholeStory) }
+
+func testJournalTellsTheWholeStory(t *testing.T, e storetest.Engine) {
+	db := e.Open(t)
+	stories := 0
 	rapid.Check(t, func(r *rapid.T) {
-		db := newDB(t)
+		stories++
+		part := fmt.Sprint("p", stories)
 		rows := map[string]string{}
 		for range rapid.IntRange(1, 25).Draw(r, "changes") {
-			object := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "object")
+			object := part + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "object")
 			text := rapid.String().Filter(func(s string) bool { return !strings.Contains(s, "\x00") }).Draw(r, "text")
 			fails := rapid.IntRange(0, 3).Draw(r, "fails") == 0
 			old, there := rows[object]
@@ -213,7 +215,7 @@ func TestJournalTellsTheWholeStory(t *testing.T) {
 			if there {
 				c.Action, c.Before = journal.Update, state{old}
 			}
-			err := db.Write(t.Context(), "p", func(tx *store.Tx) error {
+			err := db.Write(t.Context(), part, func(tx *store.Tx) error {
 				if err := set(tx, c, journal.Origin{}); err != nil || !fails {
 					return err
 				}
@@ -228,7 +230,7 @@ func TestJournalTellsTheWholeStory(t *testing.T) {
 		}
 		for object, text := range rows {
 			var before json.RawMessage
-			for i, e := range history(t, db, "p", journal.KindMemo, object, 0) {
+			for i, e := range history(t, db, part, journal.KindMemo, object, 0) {
 				var s state
 				if err := json.Unmarshal(e.After, &s); err != nil {
 					r.Fatal(err)
@@ -245,12 +247,16 @@ func TestJournalTellsTheWholeStory(t *testing.T) {
 				r.Fatalf("the first entry has a before: %s", before)
 			}
 		}
-		db.Close()
 	})
 }
 
 func BenchmarkAppend(b *testing.B) {
-	db := newDB(b)
+	for _, e := range storetest.Engines(b) {
+		b.Run(e.Name, func(b *testing.B) { benchmarkAppend(b, e.Open(b)) })
+	}
+}
+
+func benchmarkAppend(b *testing.B, db *store.DB) {
 	c := journal.Change{Kind: journal.KindMemory, Object: strings.Repeat("a", 32), Action: journal.Update, Before: state{strings.Repeat("x", 100)}, After: state{strings.Repeat("y", 100)}}
 	for b.Loop() {
 		if err := db.Write(b.Context(), "p", func(tx *store.Tx) error { return journal.Append(tx, journal.Origin{Actor: "ann"}, c) }); err != nil {

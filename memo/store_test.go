@@ -3,24 +3,15 @@ package memo_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"reverie/internal/caller"
 	"reverie/memo"
-	"reverie/store"
+	"reverie/store/storetest"
 )
 
-func openDB(t *testing.T, path string) *store.DB {
-	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 var ann = caller.Caller{User: "ann", Platform: "Local"}
 
@@ -38,8 +29,10 @@ func mustSet(t *testing.T, s *memo.Store, c caller.Caller, text string) memo.Mem
 	return m
 }
 
-func TestSet(t *testing.T) {
-	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{MaxChars: 5})
+func TestSet(t *testing.T) { storetest.Each(t, testSet) }
+
+func testSet(t *testing.T, e storetest.Engine) {
+	s := memo.New(e.Open(t), memo.Options{MaxChars: 5})
 	m, err := s.Get(t.Context(), ann)
 	if err != nil || m.Version != 0 || m.Content != "" {
 		t.Fatalf("a new memo is %+v, %v", m, err)
@@ -67,8 +60,10 @@ func TestSet(t *testing.T) {
 }
 
 // A text that is cleaned away is a mistake, not a wish to clear the memo.
-func TestCleanedAway(t *testing.T) {
-	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{
+func TestCleanedAway(t *testing.T) { storetest.Each(t, testCleanedAway) }
+
+func testCleanedAway(t *testing.T, e storetest.Engine) {
+	s := memo.New(e.Open(t), memo.Options{
 		Clean: func(text string) (string, []string, error) {
 			return strings.TrimSpace(strings.ReplaceAll(text, "secret", "")), []string{"removed a secret"}, nil
 		},
@@ -84,8 +79,10 @@ func TestCleanedAway(t *testing.T) {
 	}
 }
 
-func TestRestore(t *testing.T) {
-	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
+func TestRestore(t *testing.T) { storetest.Each(t, testRestore) }
+
+func testRestore(t *testing.T, e storetest.Engine) {
+	s := memo.New(e.Open(t), memo.Options{})
 	mustSet(t, s, ann, "one")
 	mustSet(t, s, ann, "two")
 	if m, err := s.Restore(t.Context(), ann, 1); err != nil || m.Content != "one" || m.Version != 3 {
@@ -99,8 +96,10 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-func TestConflict(t *testing.T) {
-	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
+func TestConflict(t *testing.T) { storetest.Each(t, testConflict) }
+
+func testConflict(t *testing.T, e storetest.Engine) {
+	s := memo.New(e.Open(t), memo.Options{})
 	mustSet(t, s, ann, "one")
 	stale := int64(0)
 	var conflict *memo.ConflictError
@@ -113,8 +112,10 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-func TestGroupMemoNeedsRole(t *testing.T) {
-	s := memo.New(openDB(t, filepath.Join(t.TempDir(), "m.db")), memo.Options{})
+func TestGroupMemoNeedsRole(t *testing.T) { storetest.Each(t, testGroupMemoNeedsRole) }
+
+func testGroupMemoNeedsRole(t *testing.T, e storetest.Engine) {
+	s := memo.New(e.Open(t), memo.Options{})
 	mustSet(t, s, ann, "ann's own")
 	for _, role := range []caller.Role{caller.RoleNone, caller.RoleMember} {
 		if _, _, err := s.Set(t.Context(), inGroup(ann, "g", role), "x", nil); !errors.Is(err, caller.ErrForbidden) {
@@ -131,9 +132,11 @@ func TestGroupMemoNeedsRole(t *testing.T) {
 }
 
 // Two stores on one file stand for two processes: each keeps its own cache.
-func TestOtherProcessIsSeenAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.db")
-	a, b := memo.New(openDB(t, path), memo.Options{}), memo.New(openDB(t, path), memo.Options{})
+func TestOtherProcessIsSeenAtOnce(t *testing.T) { storetest.Each(t, testOtherProcessIsSeenAtOnce) }
+
+func testOtherProcessIsSeenAtOnce(t *testing.T, e storetest.Engine) {
+	h := e.New(t)
+	a, b := memo.New(h.Open(t), memo.Options{}), memo.New(h.Elsewhere(t).Open(t), memo.Options{})
 	for i := range 50 {
 		text := strings.Repeat("x", i+1)
 		mustSet(t, a, ann, text)

@@ -308,7 +308,7 @@ func TestPostgresCommitInDoubt(t *testing.T) {
 		}
 	})
 	t.Run("nobody answers any more", func(t *testing.T) {
-		short := open(t, filepath.Join(t.TempDir(), "reverie.db"), store.Options{DSN: dsn, BusyTimeout: 200 * time.Millisecond})
+		short := open(t, filepath.Join(t.TempDir(), "reverie.db"), store.Options{DSN: dsn, BusyTimeout: 500 * time.Millisecond})
 		works(t, short)
 		for _, sent := range []bool{true, false} {
 			p.onCommit.Store(&fate{send: sent, thenDeaf: true})

@@ -185,10 +185,10 @@ func (e *postgresEngine) mark(ctx context.Context, part string) (m Mark, err err
 }
 
 // row asks for one row by one statement, which is a snapshot in itself. One that is not
-// there within the busy timeout is asked for again on another connection.
+// there in good time is asked for again on another connection.
 func (e *postgresEngine) row(ctx context.Context, query, part string, scan func(*sql.Row) error) error {
 	err := e.again(ctx, mayPass, func() error {
-		once, cancel := context.WithTimeout(ctx, e.busy)
+		once, cancel := context.WithTimeout(ctx, e.busy+connectTimeout)
 		defer cancel()
 		return scan(e.rsql.QueryRowContext(once, query, part))
 	})
