@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gorm.io/gorm"
 
 	"reverie/store"
+	"reverie/store/storetest"
 )
 
 // oneRow is the smallest change that a domain package makes: one row, one entry.
@@ -25,45 +27,40 @@ func oneRow(tx *store.Tx, i int) error {
 	return tx.Exec("UPDATE partitions SET live = live + 1 WHERE key = ?", tx.Part).Error
 }
 
-func BenchmarkWrite(b *testing.B) {
+// servers are the engines of a benchmark: with the settings of a home, and "normal"; and
+// PostgreSQL as it is set up by default, which waits for the disk, and without that.
+func servers(b *testing.B, run func(b *testing.B, db *store.DB)) {
 	for _, sync := range []string{"full", "normal"} {
-		b.Run(sync, func(b *testing.B) {
-			db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: sync})
-			i := 0
-			for b.Loop() {
-				i++
-				if err := db.Write(b.Context(), "p", func(tx *store.Tx) error { return oneRow(tx, i) }); err != nil {
-					b.Fatal(err)
-				}
-			}
+		b.Run("sqlite/"+sync, func(b *testing.B) {
+			run(b, open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: sync}))
 		})
 	}
+	b.Run("postgres/durable", func(b *testing.B) { run(b, storetest.Durable(b).Open(b)) })
+	b.Run("postgres/fsync=off", func(b *testing.B) { run(b, storetest.Postgres(b).Open(b)) })
 }
 
-// BenchmarkWriteEmpty is what a transaction costs without anything in it.
-func BenchmarkWriteEmpty(b *testing.B) {
-	db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
-	for b.Loop() {
-		if err := db.Write(b.Context(), "p", func(*store.Tx) error { return nil }); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkVersion(b *testing.B) {
-	db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{})
-	write(b, db, "p", 1)
-	b.Run("serial", func(b *testing.B) {
+func BenchmarkWrite(b *testing.B) {
+	servers(b, func(b *testing.B, db *store.DB) {
+		i := 0
 		for b.Loop() {
-			if _, err := db.Version(b.Context(), "p"); err != nil {
+			i++
+			if err := db.Write(b.Context(), "p", func(tx *store.Tx) error { return oneRow(tx, i) }); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
-	b.Run("parallel", func(b *testing.B) {
+}
+
+// BenchmarkWriteParallel is writers of different partitions.
+func BenchmarkWriteParallel(b *testing.B) {
+	servers(b, func(b *testing.B, db *store.DB) {
+		var next atomic.Int64
+		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
+			part := fmt.Sprint("p", next.Add(1))
 			for pb.Next() {
-				if _, err := db.Version(b.Context(), "p"); err != nil {
+				i := int(next.Add(1))
+				if err := db.Write(b.Context(), part, func(tx *store.Tx) error { return oneRow(tx, i) }); err != nil {
 					b.Error(err)
 					return
 				}
@@ -72,18 +69,64 @@ func BenchmarkVersion(b *testing.B) {
 	})
 }
 
-func BenchmarkRead(b *testing.B) {
-	db := open(b, filepath.Join(b.TempDir(), "b.db"), store.Options{})
-	write(b, db, "p", 1)
-	for b.Loop() {
-		err := db.Read(b.Context(), func(g *gorm.DB) error {
-			var v int64
-			return g.Raw("SELECT version FROM partitions WHERE key = ?", "p").Row().Scan(&v)
-		})
-		if err != nil {
-			b.Fatal(err)
+// BenchmarkWriteEmpty is what a transaction costs without anything in it.
+func BenchmarkWriteEmpty(b *testing.B) {
+	servers(b, func(b *testing.B, db *store.DB) {
+		for b.Loop() {
+			if err := db.Write(b.Context(), "p", func(*store.Tx) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
+	})
+}
+
+func BenchmarkVersion(b *testing.B) {
+	servers(b, func(b *testing.B, db *store.DB) {
+		write(b, db, "p", 1)
+		b.Run("serial", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := db.Version(b.Context(), "p"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("parallel", func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := db.Version(b.Context(), "p"); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	})
+}
+
+func BenchmarkMark(b *testing.B) {
+	servers(b, func(b *testing.B, db *store.DB) {
+		write(b, db, "p", 1)
+		for b.Loop() {
+			if _, err := db.Mark(b.Context(), "p"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	servers(b, func(b *testing.B, db *store.DB) {
+		write(b, db, "p", 1)
+		for b.Loop() {
+			err := db.Read(b.Context(), func(g *gorm.DB) error {
+				var v int64
+				return g.Raw("SELECT version FROM partitions WHERE key = ?", "p").Row().Scan(&v)
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 // BenchmarkOpen opens an existing file; the size should not matter.
