@@ -18,6 +18,7 @@ import (
 
 	"reverie/internal/caller"
 	"reverie/store"
+	"reverie/store/storetest"
 	"reverie/vector"
 )
 
@@ -62,9 +63,10 @@ func bigHome(t testing.TB) string {
 	return home
 }
 
-func startServer(t testing.TB, home string) *peer {
+func startServer(t testing.TB, home string, env ...string) *peer {
 	t.Helper()
-	p, err := startPeer(t.Context(), binary(t), []string{"serve"}, []string{"REVERIE_HOME=" + home, "REVERIE_TOOLSETS=all", "REVERIE_USER=local"}, io.Discard)
+	env = append([]string{"REVERIE_HOME=" + home, "REVERIE_TOOLSETS=all", "REVERIE_USER=local"}, env...)
+	p, err := startPeer(t.Context(), binary(t), []string{"serve"}, env, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +79,36 @@ func metaOf(user string) map[string]any { return map[string]any{"reverie/user": 
 // whatever one server answered, the other one sees in the next call.
 func TestTwoServersSeeEachOther(t *testing.T) {
 	home := bigHome(t)
-	servers := []*peer{startServer(t, home), startServer(t, home)}
+	seeEachOther(t, []*peer{startServer(t, home), startServer(t, home)})
+	checkStore(t, home)
+}
+
+// The same with three servers of three homes, as on three machines, that share one
+// PostgreSQL database.
+func TestServersOnPostgresSeeEachOther(t *testing.T) {
+	dsn := storetest.Postgres(t).New(t).DSN
+	var servers []*peer
+	for range 3 {
+		servers = append(servers, startServer(t, bigHome(t), "REVERIE_DSN="+dsn))
+	}
+	seeEachOther(t, servers)
+	cmd := exec.Command(binary(t), "doctor")
+	cmd.Env = append(cmd.Environ(), "REVERIE_HOME="+t.TempDir(), "REVERIE_DSN="+dsn)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "is sound") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
+}
+
+// seeEachOther loads the servers and ends them.
+func seeEachOther(t *testing.T, servers []*peer) {
+	t.Helper()
 	const clients, rounds = 8, 100 // of two or three writes each
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	writes := 0
 	for n := range clients {
 		wg.Go(func() {
-			c := &mixedClient{t: t, meta: metaOf(fmt.Sprintf("user%d", n/2)), write: servers[n%2], read: servers[1-n%2]}
+			c := &mixedClient{t: t, meta: metaOf(fmt.Sprintf("user%d", n/2)), write: servers[n%len(servers)], read: servers[(n+1)%len(servers)]}
 			for i := range rounds {
 				if !c.round(n, i) {
 					return
@@ -104,8 +128,7 @@ func TestTwoServersSeeEachOther(t *testing.T) {
 	if writes < 2000 && !t.Failed() {
 		t.Errorf("only %d writes were made", writes)
 	}
-	t.Logf("%d writes by %d clients through 2 servers", writes, clients)
-	checkStore(t, home)
+	t.Logf("%d writes by %d clients through %d servers", writes, clients, len(servers))
 }
 
 // mixedClient writes through one server and reads through the other.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"reverie/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -18,6 +20,7 @@ func TestMain(m *testing.M) {
 type withCleanup struct{ *testing.M }
 
 func (m withCleanup) Run() int {
+	defer storetest.Stop()
 	defer func() {
 		if builtOnce {
 			exe, _ := built()

@@ -14,6 +14,7 @@ import (
 
 	"reverie/internal/caller"
 	"reverie/journal"
+	"reverie/store"
 )
 
 // Get returns one memory in any state.
@@ -126,8 +127,12 @@ func (s *Service) List(ctx context.Context, c caller.Caller, q ListQuery) (Page,
 	}
 	where := "m.part = ? AND m.state = ? AND (? = '' OR m.importance = ?) AND (m.private = 0 OR ?)"
 	args := []any{part, string(q.State), string(imp), string(imp), !c.InGroup()}
+	hasTag := " AND EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.value = ?)"
+	if s.db.Engine() == store.Postgres {
+		hasTag = " AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(CAST(m.tags AS jsonb)) t WHERE t = ?)"
+	}
 	for _, t := range tags {
-		where += " AND EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.value = ?)"
+		where += hasTag
 		args = append(args, t)
 	}
 	var page Page

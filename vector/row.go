@@ -111,7 +111,7 @@ func insert(tx *store.Tx, m Memory, space int64, emb []byte) error {
 	}
 	err = tx.Exec(`INSERT INTO memories (id, part, rev, state, scope, content, hash, tags, importance, private, said_by, source,
 		conversation, created_at, updated_at, event_time, used_at, seen) VALUES (?, ?, ?, 'live', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, tx.Part, tx.Version, string(m.Scope), m.Content, contentHash(m.Content), string(tags), string(m.Importance), m.Private, m.SaidBy, string(m.Source),
+		m.ID, tx.Part, tx.Version, string(m.Scope), m.Content, contentHash(m.Content), string(tags), string(m.Importance), truth(m.Private), m.SaidBy, string(m.Source),
 		m.Conversation, micro(m.CreatedAt), micro(m.UpdatedAt), micro(m.EventTime), micro(m.LastUsedAt), m.Seen).Error
 	if err != nil || space == 0 {
 		return err
@@ -137,7 +137,7 @@ func save(tx *store.Tx, r record, was State) error {
 	}
 	err := tx.Exec(`UPDATE memories SET rev = ?, state = ?, content = ?, hash = ?, tags = COALESCE(?, tags), importance = ?, private = ?, updated_at = ?,
 		superseded_by = ?, archived_at = ?, deleted_at = ?, used_at = CASE WHEN used_at > ? THEN used_at ELSE ? END, seen = ? WHERE rid = ? AND part = ?`,
-		tx.Version, string(r.State), r.Content, contentHash(r.Content), tags, string(r.Importance), r.Private, micro(r.UpdatedAt),
+		tx.Version, string(r.State), r.Content, contentHash(r.Content), tags, string(r.Importance), truth(r.Private), micro(r.UpdatedAt),
 		r.SupersededBy, micro(r.ArchivedAt), micro(r.DeletedAt), micro(r.LastUsedAt), micro(r.LastUsedAt), r.Seen, r.rid, tx.Part).Error
 	if err != nil {
 		return err
@@ -204,4 +204,12 @@ func fromMicro(us int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()
+}
+
+// truth is a truth value as both engines store it.
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -193,7 +193,6 @@ func (p *process) byMeaning(t *testing.T, query, want string) {
 	t.Fatalf("%q is not found by meaning with %q: %+v", want, query, r)
 }
 
-
 func database(t *testing.T) string { return filepath.Join(t.TempDir(), "reverie.db") }
 
 func small(seed string) *remote {

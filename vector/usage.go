@@ -48,7 +48,7 @@ func (s *Service) flushUsage(ctx context.Context) error {
 	}
 	for us, ids := range byTime {
 		for chunk := range slices.Chunk(ids, 400) {
-			if err := s.db.Exec(ctx, "UPDATE memories SET used_at = MAX(used_at, ?) WHERE id IN ?", us, chunk); err != nil {
+			if err := s.db.Exec(ctx, "UPDATE memories SET used_at = ? WHERE used_at < ? AND id IN ?", us, us, chunk); err != nil {
 				return fmt.Errorf("store times of last use: %w", err)
 			}
 		}
