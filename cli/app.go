@@ -46,6 +46,7 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 	if a.db, err = openStore(ctx, cfg); err != nil {
 		return nil, err
 	}
+	finishRestore(ctx, a.db, cfg, log)
 	secret, err := a.db.Secret(ctx)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -60,6 +61,7 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 		Trust:     !cfg.Embedding.CheckOnStartup,
 		Policy:    spaces.Policy(cfg.Embedding.MismatchPolicy),
 		BatchSize: cfg.Embedding.BatchSize,
+		Backup:    backupBefore(a.db, cfg),
 		Logger:    log.With("component", "embedding"),
 	})
 	clean := intake.Policy{KeepSecrets: !cfg.Privacy.RedactSecrets}.Clean

@@ -50,6 +50,7 @@ type root struct {
 	Export           exportCmd           `cmd:"" help:"Write memos and memories as lines of JSON."`
 	Import           importCmd           `cmd:"" help:"Import an export, or the data of another program."`
 	MigrateKeys      migrateKeysCmd      `cmd:"" help:"Give partitions with keys of an older form today's."`
+	Backup           backupCmd           `cmd:"" help:"Back up everything into one file, list, verify, restore."`
 	Config           configCmd           `cmd:"" help:"Show the configuration and where each value comes from, or write a config.toml."`
 	Reindex          reindexCmd          `cmd:"" help:"Embed everything with the configured embedder, and switch to it."`
 	ResetFingerprint resetFingerprintCmd `cmd:"" help:"Take the stored vectors for the configured embedder's, without embedding."`

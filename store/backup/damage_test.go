@@ -171,13 +171,15 @@ func TestRefused(t *testing.T) {
 		"another program with another manifest": {func(_ testing.TB, p *pack) {
 			p.set("manifest.json", []byte("[1]"))
 		}, backup.ErrForeign, "of another program"},
-		"no manifest":   {func(_ testing.TB, p *pack) { p.drop("manifest.json") }, backup.ErrForeign, "no manifest"},
-		"no checksum":   {func(_ testing.TB, p *pack) { p.drop("manifest.sha256") }, backup.ErrBroken, "manifest.sha256 is missing"},
-		"a file gone":   {func(_ testing.TB, p *pack) { p.drop("files/config.toml") }, backup.ErrBroken, "files/config.toml\" is missing"},
-		"a table gone":  {func(t testing.TB, p *pack) { p.drop("tables/memories.jsonl"); p.resign(t, nil) }, backup.ErrBroken, "table memories is missing"},
-		"a file more":   {func(_ testing.TB, p *pack) { p.set("files/state/y", []byte("y")) }, backup.ErrBroken, "of which its manifest says nothing"},
-		"a file twice":  {func(_ testing.TB, p *pack) { p.names = append(p.names, "files/config.toml") }, backup.ErrBroken, "twice"},
-		"listed twice":  {func(t testing.TB, p *pack) { p.resign(t, func(m *backup.Manifest) { m.Members = append(m.Members, m.Members[0]) }) }, backup.ErrBroken, "twice"},
+		"no manifest":  {func(_ testing.TB, p *pack) { p.drop("manifest.json") }, backup.ErrForeign, "no manifest"},
+		"no checksum":  {func(_ testing.TB, p *pack) { p.drop("manifest.sha256") }, backup.ErrBroken, "manifest.sha256 is missing"},
+		"a file gone":  {func(_ testing.TB, p *pack) { p.drop("files/config.toml") }, backup.ErrBroken, "files/config.toml\" is missing"},
+		"a table gone": {func(t testing.TB, p *pack) { p.drop("tables/memories.jsonl"); p.resign(t, nil) }, backup.ErrBroken, "table memories is missing"},
+		"a file more":  {func(_ testing.TB, p *pack) { p.set("files/state/y", []byte("y")) }, backup.ErrBroken, "of which its manifest says nothing"},
+		"a file twice": {func(_ testing.TB, p *pack) { p.names = append(p.names, "files/config.toml") }, backup.ErrBroken, "twice"},
+		"listed twice": {func(t testing.TB, p *pack) {
+			p.resign(t, func(m *backup.Manifest) { m.Members = append(m.Members, m.Members[0]) })
+		}, backup.ErrBroken, "twice"},
 		"a longer file": {func(_ testing.TB, p *pack) { p.data["files/config.toml"] = append(p.data["files/config.toml"], 'x') }, backup.ErrBroken, "bytes and should have"},
 		"a row less": {func(t testing.TB, p *pack) {
 			b := p.data["tables/journal.jsonl"]

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -58,10 +59,14 @@ func readOld(f *os.File, size int64) (*oldBackup, error) {
 		Documents  *[]*string        `json:"documents"`
 		Metadatas  *[]map[string]any `json:"metadatas"`
 	}
+	head := make([]byte, 64)
+	n, _ := f.ReadAt(head, 0)
 	dec := json.NewDecoder(io.NewSectionReader(f, 0, size))
 	err := dec.Decode(&doc)
 	var syntax *json.SyntaxError
 	switch {
+	case err != nil && !bytes.Contains(head[:n], []byte(`"collection"`)): // which P1 wrote first
+		return nil, fmt.Errorf("%w: it begins like JSON, and not like an embed_backup file of P1", ErrForeign)
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%w: it is JSON that is cut short or not valid (%w)", ErrBroken, err)
 	case err != nil:

@@ -2,13 +2,8 @@ package backup
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
 
 	"gorm.io/gorm"
 
@@ -64,23 +59,25 @@ func (x *restoring) plan(ctx context.Context, a *archive) error {
 
 func (x *restoring) planTable(ctx context.Context, g *gorm.DB, a *archive, t table) error {
 	present := map[string]int64{} // rows by partition, "" for tables without
+	total := int64(0)
 	if t.part == "" || t.name == "partitions" {
 		var n int64
 		if err := g.Raw("SELECT COUNT(*) FROM " + t.name + where(t)).Row().Scan(&n); err != nil {
 			return err
 		}
-		present[""] = n
+		present[""], total = n, n
 	} else {
 		err := eachRow(g, `SELECT "`+t.part+`", COUNT(*) FROM `+t.name+` GROUP BY "`+t.part+`"`, 2, func(v []any) error {
 			n, _ := v[1].(int64)
 			present[fmt.Sprint(v[0])] += n
+			total += n
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	c := &comparison{x: x, g: g, t: t, found: present, shown: t.name == "memories" || t.name == "memos"}
+	c := &comparison{x: x, g: g, t: t, found: present, nothing: total == 0, shown: t.name == "memories" || t.name == "memos"}
 	err := a.lines(ctx, t, func(cols []column) error {
 		c.cols, c.at = cols, index(cols, t.part)
 		if t.name == "partitions" {
@@ -102,15 +99,16 @@ func (x *restoring) planTable(ctx context.Context, g *gorm.DB, a *archive, t tab
 
 // comparison counts the rows of one table.
 type comparison struct {
-	x     *restoring
-	g     *gorm.DB
-	t     table
-	cols  []column
-	at    int              // column with the partition, -1 if there is none
-	found map[string]int64 // rows there of which the backup has none yet, by partition
-	shown bool             // by partition
-	lines map[string]theirs
-	first []any // of the batch, values of the first column of the primary key
+	x       *restoring
+	g       *gorm.DB
+	t       table
+	cols    []column
+	at      int              // column with the partition, -1 if there is none
+	found   map[string]int64 // rows there of which the backup has none yet, by partition
+	nothing bool             // is there: every row is a new one
+	shown   bool             // by partition
+	lines   map[string]theirs
+	first   []any // of the batch, values of the first column of the primary key
 }
 
 type theirs struct {
@@ -149,36 +147,13 @@ func (c *comparison) take(line []byte, values []any) error {
 	return c.compare()
 }
 
-// compare looks the batch up.
+// compare looks the batch up, and counts.
 func (c *comparison) compare() error {
-	if len(c.first) == 0 {
-		return nil
+	var err error
+	if len(c.first) > 0 && !c.nothing {
+		query := "SELECT " + quoted(c.cols) + " FROM " + c.t.name + ` WHERE "` + c.t.keys()[0].name + `" IN ?`
+		err = eachRow(c.g, query, len(c.cols), c.match, c.first)
 	}
-	var line []byte
-	query := "SELECT " + quoted(c.cols) + " FROM " + c.t.name + ` WHERE "` + c.t.keys()[0].name + `" IN ?`
-	err := eachRow(c.g, query, len(c.cols), func(values []any) error {
-		k := c.key(values)
-		their, ok := c.lines[k]
-		if !ok {
-			return nil
-		}
-		delete(c.lines, k)
-		ours := ""
-		if c.at >= 0 {
-			ours = fmt.Sprint(values[c.at])
-		}
-		c.found[ours]--
-		var err error
-		if line, err = appendRow(line[:0], c.cols, values); err != nil {
-			return err
-		}
-		if bytes.Equal(line, their.line) {
-			c.count(their.part, Counts{Kept: 1})
-		} else {
-			c.count(their.part, Counts{Replaced: 1})
-		}
-		return nil
-	}, c.first)
 	for _, their := range c.lines {
 		c.count(their.part, Counts{Added: 1})
 	}
@@ -187,65 +162,27 @@ func (c *comparison) compare() error {
 	return err
 }
 
-// fileChanges compares the files of a backup with those of the home, notes what is to be
-// done, and returns it.
-func (x *restoring) fileChanges(m *Manifest) (swaps, error) {
-	var w swaps
-	have, left, err := homeFiles(x.root)
+// match counts a row that is there, if the batch has one of the same key.
+func (c *comparison) match(values []any) error {
+	k := c.key(values)
+	their, ok := c.lines[k]
+	if !ok {
+		return nil
+	}
+	delete(c.lines, k)
+	ours := ""
+	if c.at >= 0 {
+		ours = fmt.Sprint(values[c.at])
+	}
+	c.found[ours]--
+	line, err := appendRow(nil, c.cols, values)
 	if err != nil {
-		return w, err
+		return err
 	}
-	for _, l := range left {
-		x.r.note("left alone: %s", l)
+	if bytes.Equal(line, their.line) {
+		c.count(their.part, Counts{Kept: 1})
+	} else {
+		c.count(their.part, Counts{Replaced: 1})
 	}
-	f := &x.r.Files
-	theirs := map[string]bool{}
-	for _, member := range m.Members {
-		p, ok := trimFile(member.Name)
-		if !ok {
-			continue
-		}
-		theirs[p] = true
-		if why := blocked(x.root, p); why != "" {
-			x.r.note("%s is not restored: %s", p, why)
-			continue
-		}
-		n, sum, err := sumOf(x.root, p)
-		missing := errors.Is(err, fs.ErrNotExist)
-		switch {
-		case err != nil && !missing:
-			return w, fmt.Errorf("file %s: %w", p, err)
-		case p == "config.toml" && x.keepsConfig(m, missing):
-			x.r.note("config.toml is not restored: it says where the data is, and the backup is of another place (%s here, %s there)", x.engine, clip(m.Engine))
-		case missing:
-			f.Added, w.Put = append(f.Added, p), append(w.Put, p)
-		case n == member.Bytes && sum == member.SHA256:
-			f.Kept++
-		case x.o.Mode == Merge:
-			f.Differ = append(f.Differ, p)
-		default:
-			f.Replaced, w.Put = append(f.Replaced, p), append(w.Put, p)
-		}
-	}
-	if x.o.Mode == Replace {
-		for _, p := range have {
-			if !theirs[p] && !(p == "config.toml" && x.keepsConfig(m, false)) {
-				f.Removed, w.Remove = append(f.Removed, p), append(w.Remove, p)
-			}
-		}
-	}
-	for _, list := range []*[]string{&f.Added, &f.Replaced, &f.Removed, &f.Differ} {
-		slices.SortFunc(*list, cmp.Compare[string])
-	}
-	return w, nil
+	return nil
 }
-
-// keepsConfig reports whether config.toml stays as it is, or missing: the one of the
-// backup may name a database, and the next start would look there and find none of what
-// was restored.
-func (x *restoring) keepsConfig(m *Manifest, missing bool) bool {
-	return m.Engine != x.engine || m.Engine != "sqlite" && !missing
-}
-
-// openHome opens the folder of a home for everything that is done with its files.
-func openHome(home string) (*os.Root, error) { return os.OpenRoot(home) }

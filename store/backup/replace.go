@@ -11,11 +11,13 @@ import (
 	"reverie/store"
 )
 
-// maxParams bounds the parameters of one statement: both engines take many more.
-const maxParams = 2000
-
-// maxBatch bounds the bytes of one statement's values, roughly.
-const maxBatch = 1 << 20
+// Bounds of one statement for an engine on the other side of a network, in parameters and
+// bytes. SQLite gets a row a statement: for more it notes how to undo half a statement,
+// which costs several times what is saved.
+const (
+	maxParams = 2000
+	maxBatch  = 1 << 20
+)
 
 // replace makes the home what the backup says: files are staged, all tables are refilled
 // in one transaction that leaves a mark, and then the files take their places.
@@ -146,7 +148,7 @@ func (r *refilling) table(a *archive, t table) error {
 		if rows == 0 {
 			return nil
 		}
-		err := r.g.Exec(head+strings.TrimSuffix(strings.Repeat(row+",", rows), ",")+tail, args...).Error
+		err := r.g.Exec(head+row+strings.Repeat(","+row, rows-1)+tail, args...).Error
 		args, size, rows = args[:0], 0, 0
 		return err
 	}
@@ -174,7 +176,7 @@ func (r *refilling) table(a *archive, t table) error {
 		}
 		args = append(args, values...)
 		rows++
-		if size += len(line); size < maxBatch && len(args)+len(cols) <= maxParams {
+		if size += len(line); r.engine != store.SQLite && size < maxBatch && len(args)+len(cols) <= maxParams {
 			return nil
 		}
 		return flush()
@@ -231,7 +233,7 @@ func (r *refilling) end(a *archive) error {
 	if err == nil {
 		err = r.g.Exec("INSERT INTO meta (name, value) VALUES (?, ?)", restoreMark, []byte(r.id)).Error
 	}
-	if err == nil && r.engine == "postgres" {
+	if err == nil && r.engine == store.Postgres {
 		err = recount(r.g)
 	}
 	return err

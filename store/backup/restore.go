@@ -95,7 +95,7 @@ func (x *restoring) look(ctx context.Context, src *source, path string) (err err
 		}
 	}
 	x.r.Changes = newChanges(path, x.o.Mode, at)
-	x.root, err = openHome(x.home)
+	x.root, err = os.OpenRoot(x.home)
 	return err
 }
 

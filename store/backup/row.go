@@ -1,8 +1,10 @@
 package backup
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -92,56 +94,130 @@ func appendString(b []byte, s string) ([]byte, error) {
 }
 
 // parseRow reads a row of as many columns as given.
+//
+// It takes JSON arrays as appendRow writes them, and blanks between values; a general
+// parser takes most of the time of a restore.
 func parseRow(line []byte, cols []column, values []any) error {
-	fields := make([]json.RawMessage, 0, len(cols))
-	if err := json.Unmarshal(line, &fields); err != nil {
-		return err
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("["))
+	if !ok {
+		return errors.New("is no list")
 	}
-	if len(fields) != len(cols) {
-		return fmt.Errorf("%d values for %d columns", len(fields), len(cols))
+	rest, ok = bytes.CutSuffix(rest, []byte("]"))
+	if !ok {
+		return errors.New("is no whole list")
 	}
-	for i, f := range fields {
+	n := 0
+	for more := len(bytes.TrimSpace(rest)) > 0; more; n++ {
+		var f []byte
 		var err error
-		if values[i], err = parseValue(f, cols[i]); err != nil {
-			return fmt.Errorf("column %s: %w", cols[i].name, err)
+		if f, rest, more, err = cutValue(rest); err != nil {
+			return fmt.Errorf("value %d: %w", n+1, err)
 		}
+		if n >= len(cols) {
+			continue
+		}
+		if values[n], err = parseValue(f, cols[n]); err != nil {
+			return fmt.Errorf("column %s: %w", cols[n].name, err)
+		}
+	}
+	if n != len(cols) {
+		return fmt.Errorf("%d values for %d columns", n, len(cols))
 	}
 	return nil
 }
 
-func parseValue(f json.RawMessage, c column) (any, error) {
+// cutValue cuts the first value off a list without its brackets; more says that a comma
+// followed it.
+func cutValue(b []byte) (value, rest []byte, more bool, err error) {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	end := -1
+	switch {
+	case len(b) == 0:
+		return nil, nil, false, errors.New("is missing")
+	case b[0] == '"':
+		end = stringEnd(b)
+	case b[0] == '{': // the odd ones, without objects inside
+		for end = 1; end < len(b) && b[end] != '}'; end++ {
+			if b[end] == '"' {
+				n := stringEnd(b[end:])
+				if n < 0 {
+					return nil, nil, false, errors.New("does not end")
+				}
+				end += n - 1
+			}
+		}
+		end++
+	default:
+		if end = bytes.IndexAny(b, ", \t\r\n"); end < 0 {
+			end = len(b)
+		}
+	}
+	if end <= 0 || end > len(b) {
+		return nil, nil, false, errors.New("does not end")
+	}
+	value, rest = b[:end], bytes.TrimLeft(b[end:], " \t\r\n")
+	if len(rest) == 0 {
+		return value, nil, false, nil
+	}
+	if rest[0] != ',' {
+		return nil, nil, false, errors.New("has something behind it")
+	}
+	return value, rest[1:], true, nil
+}
+
+// stringEnd is the length of the JSON string at the beginning of b with its quotes, -1 if
+// it does not end.
+func stringEnd(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		escapes := 0
+		for i += n; b[i-1-escapes] == '\\'; escapes++ {
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+func parseValue(f []byte, c column) (any, error) {
 	switch first := f[0]; {
-	case first == 'n':
+	case string(f) == "null":
 		if !c.null {
-			return nil, fmt.Errorf("is empty")
+			return nil, errors.New("is empty")
 		}
 		return nil, nil
 	case first == '{':
 		return parseOdd(f)
 	case c.kind == integer:
 		n, err := strconv.ParseInt(string(f), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("is no whole number of 64 bits")
+		if err != nil || first == '+' {
+			return nil, errors.New("is no whole number of 64 bits")
 		}
 		return n, nil
 	case first != '"':
-		return nil, fmt.Errorf("is no text")
+		return nil, errors.New("is no text")
 	case c.kind == blob:
 		v, err := base64.StdEncoding.Strict().AppendDecode(make([]byte, 0, len(f)*3/4), f[1:len(f)-1])
 		if err != nil {
-			return nil, fmt.Errorf("is no base64")
+			return nil, errors.New("is no base64")
 		}
 		return v, nil
+	case !utf8.Valid(f):
+		return nil, errors.New("is no UTF-8")
 	}
-	if !utf8.Valid(f) {
-		return nil, fmt.Errorf("is no UTF-8")
+	if plain := f[1 : len(f)-1]; !bytes.ContainsFunc(plain, func(r rune) bool { return r < 0x20 || r == '\\' }) {
+		return string(plain), nil
 	}
 	var s string
 	err := json.Unmarshal(f, &s)
 	return s, err
 }
 
-func parseOdd(f json.RawMessage) (any, error) {
+func parseOdd(f []byte) (any, error) {
 	var o odd
 	if err := json.Unmarshal(f, &o); err != nil {
 		return nil, err
@@ -158,14 +234,14 @@ func parseOdd(f json.RawMessage) (any, error) {
 	case o.Blob != nil:
 		return *o.Blob, nil
 	}
-	return nil, fmt.Errorf("is an object of no known type")
+	return nil, errors.New("is an object of no known type")
 }
 
 // parseHeader reads the names of the columns of a table's file.
 func parseHeader(line []byte, t table) ([]column, error) {
 	var names []string
 	if err := json.Unmarshal(line, &names); err != nil {
-		return nil, fmt.Errorf("the first line is no list of columns")
+		return nil, errors.New("has a first line that is no list of columns")
 	}
 	var cols []column
 	for _, name := range names {
