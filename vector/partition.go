@@ -262,6 +262,8 @@ func (s *Service) take(rows *sql.Rows, ix *index.Partition, vectors map[int64][]
 	}
 	if vectors != nil {
 		emb = vectors[d.RID]
+	} else if emb == nil && !s.failing.Load() {
+		s.wakeFill() // perhaps whoever left it without has ended
 	}
 	vecs, err := unpack(emb)
 	if err == nil {

@@ -15,8 +15,9 @@ import (
 	"reverie/store"
 )
 
-// lookEvery is how often a process looks for vectors that another one left pending.
-const lookEvery = 5 * time.Second
+// lookEvery is how often a process looks for vectors that another one left pending. What
+// is in use it sees at once, when it loads the partition.
+const lookEvery = 30 * time.Minute
 
 // fillBatch is how many pending memories are embedded at once.
 const fillBatch = 16
@@ -34,7 +35,6 @@ func (s *Service) background() {
 	defer retry.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	failing := false
 	for {
 		select {
 		case <-s.done.Done():
@@ -47,7 +47,7 @@ func (s *Service) background() {
 		case <-look.C:
 			// What another process left, which may have ended, or have no embedder. While the
 			// embedder fails, the retries are for that.
-			if n, err := s.countPending(s.done); failing || err != nil || n == 0 {
+			if n, err := s.countPending(s.done); s.failing.Load() || err != nil || n == 0 {
 				continue
 			}
 		case <-s.fill:
@@ -57,10 +57,10 @@ func (s *Service) background() {
 			d := wait.NextBackOff()
 			s.log.Warn("pending vectors not filled in yet", "error", err, "retry_in", d.Round(time.Second))
 			retry.Reset(d)
-			failing = true
+			s.failing.Store(true)
 		} else {
 			wait.Reset()
-			failing = false
+			s.failing.Store(false)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reverie/embedding/spaces"
@@ -65,10 +66,11 @@ type Service struct {
 	used   usage
 	swept  sweeps
 
-	stop context.CancelFunc
-	done context.Context
-	work sync.WaitGroup
-	fill chan struct{} // wakes the worker that fills in pending vectors
+	stop    context.CancelFunc
+	done    context.Context
+	work    sync.WaitGroup
+	failing atomic.Bool   // the embedder, when vectors were last to be filled in
+	fill    chan struct{} // wakes the worker that fills in pending vectors
 }
 
 // New returns a Service on db. emb may be nil: then search is by words only and says so,
