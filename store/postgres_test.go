@@ -340,9 +340,12 @@ func TestPostgresContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a read beyond its deadline ended with %v", err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	err = db.Write(ctx, "p", func(tx *store.Tx) error { return tx.Exec("SELECT pg_sleep(0.2)").Error })
+	err = db.Write(ctx, "p", func(tx *store.Tx) error {
+		time.AfterFunc(20*time.Millisecond, cancel)
+		return tx.Exec("SELECT pg_sleep(0.2)").Error
+	})
 	if err != nil || version(t, db, "p") != 1 {
 		t.Errorf("a begun change ended with %v, version %d", err, version(t, db, "p"))
 	}
