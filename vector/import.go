@@ -17,6 +17,9 @@ import (
 // do not wait for longer than they are ready to.
 const importBatch = 5000
 
+// idsAtOnce bounds the ids of one query.
+const idsAtOnce = 500
+
 // Conflict says what an import does with a memory whose id is in the partition already,
 // with other contents.
 type Conflict string
@@ -189,7 +192,7 @@ func (s *Service) incoming(ctx context.Context, part string, ms []Memory, o Impo
 	in := append(live, rest...)
 	elsewhere := map[string]bool{}
 	err := s.db.Read(ctx, func(g *gorm.DB) error {
-		for ids := range slices.Chunk(in, 500) {
+		for ids := range slices.Chunk(in, idsAtOnce) {
 			var there []string
 			names := make([]string, len(ids))
 			for i, x := range ids {
