@@ -6,7 +6,7 @@ import (
 )
 
 // maxBatchBytes bounds a request's texts, so that slow servers answer in time.
-const maxBatchBytes = 64 << 10
+const maxBatchBytes = 24 << 10
 
 // EmbedDocuments returns the passages of each text, in order. A text of up to
 // about 120 words or 180 Chinese characters is one passage, a longer one

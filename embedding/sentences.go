@@ -19,9 +19,8 @@ import (
 // similarity of its passage by .01, and by .02 to .03 with 120 words.
 const (
 	fullCost     = 180_00 // of a passage: some 120 words or 180 Chinese characters
-	leastPassage = 12_00  // smaller ones are not divided, whatever the server says
+	leastPassage = 12_00  // smaller ones are not divided, whatever the server says; nor is a character with its marks
 	overlapCost  = 20_00  // that a passage repeats when the one before stopped inside a sentence
-	maxCluster   = 32     // characters of a combining sequence that stay together
 )
 
 // passageCost is the size of passages for a model that reads so many tokens (0:
@@ -112,11 +111,11 @@ func clusters(text string) []cluster {
 		var c string
 		var ends int
 		c, rest, ends, state = uniseg.StepString(rest, state)
-		runes := 0
+		from := spent
 		for _, r := range c {
-			if runes++; runes > maxCluster { // nothing a person wrote
+			if spent+runeCost(r)-from > leastPassage { // nothing a person wrote
 				out = append(out, cluster{end: end, spent: spent})
-				runes = 1
+				from = spent
 			}
 			end += utf8.RuneLen(r)
 			spent += runeCost(r)
@@ -126,44 +125,51 @@ func clusters(text string) []cluster {
 	return out
 }
 
-// passages cuts a readable text into parts that cost no more than most, of like
-// size if there are several: at the end of a sentence if there is one in their
-// last part, else between words, else between characters. When it had to cut inside a sentence the
-// next part repeats some words. Parts with nothing to read are dropped.
-func passages(text string, most int) []string {
+// passages cuts a readable text into parts that cost no more than most. Parts
+// with nothing to read are dropped.
+func passages(text string, most int) (parts []string) {
 	if cost(text) <= most {
-		if !hasReadable(text) {
-			return nil
+		if hasReadable(text) {
+			parts = []string{text}
 		}
-		return []string{text}
+		return parts
 	}
-	var out []string
+	for _, s := range divideText(text, most) {
+		if part := strings.TrimSpace(text[s.from:s.to]); hasReadable(part) {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// divideText cuts a text into parts of like size: at the end of a sentence if
+// there is one in their last part, else between words, else between characters.
+// When it had to cut inside a sentence the next part repeats some words. Every
+// byte is in a part.
+func divideText(text string, most int) (parts []span) {
 	all := clusters(text)
-	total := all[len(all)-1].spent
-	for from := 0; from < len(all); {
+	for from, done := 0, 0; from < len(all); {
 		start, spent := 0, 0
 		if from > 0 {
 			start, spent = all[from-1].end, all[from-1].spent
 		}
-		left := total - spent
-		to, sentence := len(all), true
-		if left > most {
-			parts := (left + most - 1) / most
-			to, sentence = closingCluster(all, from, spent, min((left+parts-1)/parts+overlapCost/2, most))
+		left := all[len(all)-1].spent - spent
+		if left <= most {
+			return append(parts, span{start, len(text)})
 		}
-		if part := strings.TrimSpace(text[start:all[to-1].end]); hasReadable(part) {
-			out = append(out, part)
+		count := (left + most - 1) / most
+		to, sentence := closingCluster(all, from, spent, min((left+count-1)/count+overlapCost/2, most))
+		if to <= done { // the repeated words and a character too large for both
+			from = done
+			continue
 		}
-		if to == len(all) {
-			return out
-		}
-		next := to
+		parts = append(parts, span{start, all[to-1].end})
+		from, done = to, to
 		if !sentence {
-			next = wordBefore(all, from, to)
+			from = wordBefore(all, to, min(overlapCost, most/4))
 		}
-		from = next
 	}
-	return out
+	return parts
 }
 
 // closingCluster finds where a part that begins at from and costs at most size
@@ -187,16 +193,16 @@ func closingCluster(all []cluster, from, spent, size int) (to int, sentence bool
 	return to, false
 }
 
-// wordBefore returns where a part begins that repeats up to overlapCost before
-// to, but never the whole part before it.
-func wordBefore(all []cluster, from, to int) int {
-	begin := all[to-1].spent - overlapCost
-	for next := from + 1 + (to-from)/2; next < to; next++ {
-		if all[next-1].spent >= begin && all[next-1].word {
-			return next
+// wordBefore returns where a part begins that repeats whole words before to that
+// cost no more than most.
+func wordBefore(all []cluster, to, most int) int {
+	from := to
+	for i := to - 1; i > 0 && all[to-1].spent-all[i-1].spent <= most; i-- {
+		if all[i-1].word {
+			from = i
 		}
 	}
-	return to
+	return from
 }
 
 // halves divides a passage near its middle and drops a half with nothing to

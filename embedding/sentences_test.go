@@ -1,9 +1,9 @@
 package embedding
 
 import (
+	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -58,43 +58,47 @@ func drawText(t *rapid.T) string {
 	return strings.Join(pieces, "")
 }
 
-// Every passage is of bounded size and a part of the text that does not cut a
-// character, and every word of the text is in one.
-func TestPassagesCover(t *testing.T) {
+// Every part is of bounded size and does not cut a character, and together they
+// are the whole text, with not more repeated than allowed.
+func TestDivideText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := readable(drawText(t))
-		if text == "" {
-			return
-		}
 		most := rapid.IntRange(leastPassage, fullCost).Draw(t, "most")
-		whole := map[string]bool{}
-		for _, c := range clusterTexts(text) {
-			whole[c] = true
+		borders := map[int]bool{0: true}
+		for _, c := range clusters(text) {
+			borders[c.end] = true
 		}
-		covered := 0
-		for _, p := range passages(text, most) {
-			if got := cost(p); got > most {
-				t.Fatalf("a passage costs %d of %d", got, most)
+		end := 0
+		for _, s := range divideText(text, most) {
+			switch part := text[s.from:s.to]; {
+			case cost(part) > most:
+				t.Fatalf("%v costs %d of %d", s, cost(part), most)
+			case !borders[s.from] || !borders[s.to]:
+				t.Fatalf("%v cuts a character", s)
+			case s.from > end || s.to <= end || cost(text[s.from:end]) > overlapCost:
+				t.Fatalf("%v after %d", s, end)
 			}
-			at := strings.Index(text[max(0, covered-len(p)-1):], p)
-			if at < 0 || !utf8.ValidString(p) {
-				t.Fatalf("passage %q is not in the text", p)
-			}
-			at += max(0, covered-len(p)-1)
-			if at > covered && hasReadable(text[covered:at]) {
-				t.Fatalf("%q is in no passage", text[covered:at])
-			}
-			covered = max(covered, at+len(p))
-			for _, c := range clusterTexts(p) {
-				if !whole[c] {
-					t.Fatalf("character %q was cut", c)
-				}
-			}
+			end = s.to
 		}
-		if hasReadable(text[covered:]) {
-			t.Fatalf("the end %q is in no passage", text[covered:])
+		if end != len(text) {
+			t.Fatalf("only %d of %d bytes", end, len(text))
+		}
+		if parts := passages(text, most); slices.ContainsFunc(parts, func(s string) bool { return !hasReadable(s) || cost(s) > most }) {
+			t.Fatalf("passages %q", parts)
 		}
 	})
+}
+
+// A cluster is what a person takes for a character, however many runes it has.
+func TestClusters(t *testing.T) {
+	want := []string{"e\u0301\u0323", "👨\u200d👩\u200d👧", "🇩🇪", "天", "हि"}
+	if diff := cmp.Diff(want, clusterTexts(strings.Join(want, ""))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// 24 marks cost as much as the smallest passage.
+	if n := len(clusterTexts("e" + strings.Repeat("\u0301", 1000))); n != 42 {
+		t.Errorf("an endless character is cut into %d", n)
+	}
 }
 
 func clusterTexts(text string) (out []string) {
