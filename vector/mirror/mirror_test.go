@@ -395,12 +395,12 @@ func TestCollectionMismatch(t *testing.T) {
 	m := w.run()
 	w.await(m)
 	cols := w.collections()
+	if err := w.client().Delete(t.Context(), cols[0].ID, w.ids()); err != nil {
+		t.Fatal(err)
+	}
 	meta := cols[0].Metadata
 	meta["fingerprint"] = "another"
 	if err := w.client().Modify(t.Context(), cols[0].ID, "", meta); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.client().Delete(t.Context(), cols[0].ID, w.ids()[:1]); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
