@@ -2,16 +2,11 @@ package backup
 
 import (
 	"archive/zip"
-	"bufio"
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 // most is how many times its packed size a member can have: no honest deflate does more.
@@ -177,139 +172,4 @@ func (f *faulty) Read(b []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
-}
-
-// lines calls begin with the columns of a table and fn with each row, as it stands in the
-// file and parsed; both are valid until the next. A table that the backup does not have,
-// being of a time before it, has no rows; begin is not called then.
-func (a *archive) lines(ctx context.Context, t table, begin func([]column) error, fn func(line []byte, values []any) error) error {
-	m, ok := a.m.member(tableFile(t.name))
-	if !ok {
-		return nil
-	}
-	return a.read(m, func(r io.Reader) error {
-		in := bufio.NewScanner(r)
-		in.Buffer(make([]byte, 64<<10), maxLine)
-		var cols []column
-		var values []any
-		n := int64(-1)
-		for ; in.Scan(); n++ {
-			line := in.Bytes()
-			if n < 0 {
-				var err error
-				if cols, err = parseHeader(line, t); err != nil {
-					return fmt.Errorf("%w: table %s %w", ErrBroken, t.name, err)
-				}
-				values = make([]any, len(cols))
-				if err := begin(cols); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := parseRow(line, cols, values); err != nil {
-				return fmt.Errorf("%w: table %s, row %d: %w", ErrBroken, t.name, n+1, err)
-			}
-			if n%256 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := fn(line, values); err != nil {
-				return err
-			}
-		}
-		switch err := in.Err(); {
-		case errors.Is(err, bufio.ErrTooLong):
-			return fmt.Errorf("%w: table %s, row %d is longer than %d bytes", ErrBroken, t.name, n+1, maxLine)
-		case err != nil:
-			return err
-		case n != *m.Rows:
-			return fmt.Errorf("%w: table %s has %d rows and should have %d", ErrBroken, t.name, max(n, 0), *m.Rows)
-		}
-		return nil
-	})
-}
-
-// verify reads everything.
-func (a *archive) verify(ctx context.Context, progress func(done, total int64)) error {
-	var done, total int64
-	for _, m := range a.m.Members {
-		total += m.Bytes
-	}
-	for _, need := range []string{"meta", "partitions", "spaces", "memories", "vectors", "pending", "memos", "journal"} {
-		if _, ok := a.m.member(tableFile(need)); !ok { // in every schema that ever was
-			return fmt.Errorf("%w: table %s is missing", ErrBroken, need)
-		}
-	}
-	for _, m := range a.m.Members {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		if name, ok := strings.CutPrefix(m.Name, tablePrefix); ok {
-			t, _ := tableNamed(strings.TrimSuffix(name, ".jsonl"))
-			var last int64
-			err = a.lines(ctx, t, func([]column) error { return nil }, func(line []byte, _ []any) error {
-				if done += int64(len(line)) + 1; progress != nil && done-last > 1<<20 {
-					last = done
-					progress(done, total)
-				}
-				return nil
-			})
-		} else {
-			err = a.read(m, func(io.Reader) error { return nil })
-			done += m.Bytes
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if progress != nil {
-		progress(total, total)
-	}
-	return nil
-}
-
-// looksLikeJSON reports whether a file begins as an object of JSON, as P1's backups do.
-func looksLikeJSON(f *os.File) bool {
-	var head [64]byte
-	n, _ := f.ReadAt(head[:], 0)
-	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{"))
-}
-
-// source is a backup of this program, or one of P1.
-type source struct {
-	zip *archive
-	old *oldBackup
-}
-
-func (s *source) Close() error {
-	if s.zip != nil {
-		return s.zip.Close()
-	}
-	return nil
-}
-
-// open opens a backup of either program.
-func open(path string) (*source, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() { // opening a pipe would wait for its other end
-		return nil, fmt.Errorf("%w: it is no regular file", ErrForeign)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if looksLikeJSON(f) {
-		defer f.Close()
-		old, err := readOld(f, st.Size())
-		return &source{old: old}, err
-	}
-	a, err := newArchive(f)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &source{zip: a}, nil
 }

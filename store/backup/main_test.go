@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
 	"reverie/store"
 	"reverie/store/backup"
+	"reverie/store/storetest"
 )
 
 // childEnv makes the test binary another process of the same home: a JSON array of a
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	storetest.Main(m)
 }
 
 // child returns the command that runs this test binary in a role.
@@ -230,7 +230,7 @@ func (h *home) zips(tb testing.TB) []string {
 // sound fails unless the database agrees with itself.
 func sound(tb testing.TB, h *home) {
 	tb.Helper()
-	r, err := store.Check(context.WithoutCancel(tb.Context()), h.db.Path())
+	r, err := h.db.Check(context.WithoutCancel(tb.Context()))
 	if err != nil || len(r.Problems) > 0 {
 		tb.Errorf("check: %q, %v", r.Problems, err)
 	}

@@ -61,7 +61,11 @@ func readOld(f *os.File, size int64) (*oldBackup, error) {
 	}
 	head := make([]byte, 64)
 	n, _ := f.ReadAt(head, 0)
-	dec := json.NewDecoder(io.NewSectionReader(f, 0, size))
+	mark := int64(0)
+	if bytes.HasPrefix(head[:n], []byte("\xef\xbb\xbf")) {
+		mark = 3 // of the byte order, by an editor
+	}
+	dec := json.NewDecoder(io.NewSectionReader(f, mark, size-mark))
 	err := dec.Decode(&doc)
 	var syntax *json.SyntaxError
 	switch {

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"gorm.io/gorm"
-
 	"reverie/store"
 )
 
@@ -66,7 +64,7 @@ func prepare(ctx context.Context, db *store.DB, home, path string, o RestoreOpti
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &restoring{db: db, home: home, o: o, id: "plan", step: "verify"}
+	x := &restoring{db: db, home: home, o: o, id: "plan", step: "verify", engine: db.Engine()}
 	if err := x.look(ctx, src, path); err != nil {
 		src.Close()
 		return nil, nil, err
@@ -77,13 +75,6 @@ func prepare(ctx context.Context, db *store.DB, home, path string, o RestoreOpti
 func (x *restoring) look(ctx context.Context, src *source, path string) (err error) {
 	if (src.old != nil || x.o.Mode == Merge) && x.o.Domain == nil {
 		return errors.New("restore without the packages that own the data")
-	}
-	err = x.db.Read(ctx, func(g *gorm.DB) error {
-		x.engine = g.Name()
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	at := time.Time{}
 	if src.old != nil {
