@@ -14,16 +14,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
 	"reverie/embedding"
 	"reverie/internal/caller"
 	"reverie/store"
+	"reverie/store/storetest"
 	"reverie/vector"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // hashed stands for a model: each word has a direction of its own, so that texts that
 // share words are near each other. It can be made to fail, as a server does.
@@ -82,19 +82,34 @@ func (h *hashed) EmbedDocuments(_ context.Context, texts []string) ([]embedding.
 	return out, nil
 }
 
-// home is a store in a file, as one process sees it.
+// home is a store, as one process sees it.
 type home struct {
 	*vector.Service
 	db  *store.DB
 	emb *hashed
 }
 
+// openHome opens a store in a file.
 func openHome(t testing.TB, path string, o vector.Options) *home {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return openAt(t, storetest.Home{Path: path}, o)
+}
+
+// newHome makes a store in a file.
+func newHome(t testing.TB, o vector.Options) *home {
+	t.Helper()
+	return openHome(t, filepath.Join(t.TempDir(), "v.db"), o)
+}
+
+// newOn makes a store with an engine.
+func newOn(t testing.TB, e storetest.Engine, o vector.Options) *home {
+	t.Helper()
+	return openAt(t, e.New(t), o)
+}
+
+func openAt(t testing.TB, at storetest.Home, o vector.Options) *home {
+	t.Helper()
+	db := at.Open(t)
 	emb := &hashed{dim: 64}
 	s, err := vector.New(t.Context(), db, emb, o)
 	if err != nil {
@@ -104,13 +119,8 @@ func openHome(t testing.TB, path string, o vector.Options) *home {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		db.Close()
 	})
 	return &home{s, db, emb}
-}
-
-func newHome(t testing.TB, o vector.Options) *home {
-	return openHome(t, filepath.Join(t.TempDir(), "v.db"), o)
 }
 
 var (
@@ -145,8 +155,10 @@ func (h *home) find(t testing.TB, c caller.Caller, q vector.Query) []string {
 	return out
 }
 
-func TestWriteAndSearch(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestWriteAndSearch(t *testing.T) { storetest.Each(t, testWriteAndSearch) }
+
+func testWriteAndSearch(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	w := h.write(t, ann, vector.Draft{Content: "Ann keeps bees in Porto", Tags: []string{"hobby", "hobby", " "}, Importance: vector.High})
 	if len(w.Memory.ID) != 32 || !slices.Equal(w.Memory.Tags, []string{"hobby"}) || w.Memory.SaidBy != "ann" {
 		t.Errorf("written as %+v", w.Memory)
@@ -164,8 +176,10 @@ func TestWriteAndSearch(t *testing.T) {
 	}
 }
 
-func TestDuplicate(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestDuplicate(t *testing.T) { storetest.Each(t, testDuplicate) }
+
+func testDuplicate(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	first := h.write(t, ann, vector.Draft{Content: "likes  green tea"})
 	again := h.write(t, ann, vector.Draft{Content: "likes green\ntea", Tags: []string{"other"}})
 	if again.DuplicateOf != first.Memory.ID || again.Memory.Seen != 2 || len(again.Memory.Tags) != 0 {
@@ -184,8 +198,10 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-func TestSupersede(t *testing.T) {
-	h := newHome(t, vector.Options{Limit: 1})
+func TestSupersede(t *testing.T) { storetest.Each(t, testSupersede) }
+
+func testSupersede(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{Limit: 1})
 	old := h.write(t, ann, vector.Draft{Content: "I love Chinese food"})
 	now := h.write(t, ann, vector.Draft{Content: "I hate Chinese food", Supersedes: old.Memory.ID})
 	if now.Superseded != old.Memory.ID {
@@ -209,8 +225,10 @@ func TestSupersede(t *testing.T) {
 	}
 }
 
-func TestFullPartition(t *testing.T) {
-	h := newHome(t, vector.Options{Limit: 6})
+func TestFullPartition(t *testing.T) { storetest.Each(t, testFullPartition) }
+
+func testFullPartition(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{Limit: 6})
 	for i := range 6 {
 		imp := vector.High
 		if i == 4 {
@@ -233,8 +251,10 @@ func TestFullPartition(t *testing.T) {
 	h.write(t, bob, vector.Draft{Content: "bob has room"})
 }
 
-func TestChange(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestChange(t *testing.T) { storetest.Each(t, testChange) }
+
+func testChange(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	w := h.write(t, ann, vector.Draft{Content: "the car is red", Tags: []string{"car"}})
 	id := w.Memory.ID
 	text, high := "the car is blue", vector.High
@@ -279,8 +299,10 @@ func TestChange(t *testing.T) {
 	}
 }
 
-func TestRevert(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestRevert(t *testing.T) { storetest.Each(t, testRevert) }
+
+func testRevert(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	w := h.write(t, ann, vector.Draft{Content: "the car is red", Tags: []string{"car"}})
 	text := "the car is blue"
 	if _, err := h.Update(t.Context(), ann, "", w.Memory.ID, vector.Patch{Content: &text, Tags: &[]string{}}); err != nil {
@@ -303,8 +325,10 @@ func TestRevert(t *testing.T) {
 	}
 }
 
-func TestGroupRules(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestGroupRules(t *testing.T) { storetest.Each(t, testGroupRules) }
+
+func testGroupRules(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	member, admin := in(ann, "g", caller.RoleMember), in(bob, "g", caller.RoleAdmin)
 	w := h.write(t, member, vector.Draft{Content: "the group meets on Friday", Scope: caller.ScopeGroup})
 	id := w.Memory.ID
@@ -340,7 +364,11 @@ func TestGroupRules(t *testing.T) {
 }
 
 func TestPrivateDoesNotExistInGroups(t *testing.T) {
-	h := newHome(t, vector.Options{Limit: 3})
+	storetest.Each(t, testPrivateDoesNotExistInGroups)
+}
+
+func testPrivateDoesNotExistInGroups(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{Limit: 3})
 	secret := h.write(t, ann, vector.Draft{Content: "ann is expecting a child", Private: true})
 	h.write(t, ann, vector.Draft{Content: "ann likes jazz"})
 	g := in(ann, "g", caller.RoleOwner)
@@ -379,8 +407,10 @@ func TestPrivateDoesNotExistInGroups(t *testing.T) {
 }
 
 // Who says in a group what they once kept private does not learn there that it was.
-func TestPrivateTwin(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestPrivateTwin(t *testing.T) { storetest.Each(t, testPrivateTwin) }
+
+func testPrivateTwin(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	g := in(ann, "g", caller.RoleOwner)
 	secret := h.write(t, ann, vector.Draft{Content: "ann is expecting a child", Private: true, Tags: []string{"health"}})
 	open := h.write(t, g, vector.Draft{Content: "ann is expecting a child"})
@@ -418,8 +448,10 @@ func TestPrivateTwin(t *testing.T) {
 }
 
 // The id of a private memory does not show through what it replaced.
-func TestPrivateSuccessor(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestPrivateSuccessor(t *testing.T) { storetest.Each(t, testPrivateSuccessor) }
+
+func testPrivateSuccessor(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	g := in(ann, "g", caller.RoleOwner)
 	old := h.write(t, ann, vector.Draft{Content: "ann lives in Porto"})
 	secret := h.write(t, ann, vector.Draft{Content: "ann hides in Faro", Private: true, Supersedes: old.Memory.ID})
@@ -442,8 +474,10 @@ func TestPrivateSuccessor(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestDenyGroups(t *testing.T) {
-	h := newHome(t, vector.Options{DenyGroups: true})
+func TestDenyGroups(t *testing.T) { storetest.Each(t, testDenyGroups) }
+
+func testDenyGroups(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{DenyGroups: true})
 	h.write(t, ann, vector.Draft{Content: "ann likes jazz"})
 	if _, err := h.Search(t.Context(), in(ann, "g", ""), vector.Query{Text: "jazz"}); !errors.Is(err, vector.ErrDenied) {
 		t.Errorf("search in a group: %v", err)
@@ -453,8 +487,10 @@ func TestDenyGroups(t *testing.T) {
 	}
 }
 
-func TestFiltersComeBeforeRanking(t *testing.T) {
-	h := newHome(t, vector.Options{Limit: 1000})
+func TestFiltersComeBeforeRanking(t *testing.T) { storetest.Each(t, testFiltersComeBeforeRanking) }
+
+func testFiltersComeBeforeRanking(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{Limit: 1000})
 	for i := range 200 {
 		h.write(t, ann, vector.Draft{Content: fmt.Sprintf("apple pie recipe %d apple", i), Tags: []string{"100"}})
 	}
@@ -474,8 +510,10 @@ func TestFiltersComeBeforeRanking(t *testing.T) {
 	}
 }
 
-func TestListPages(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestListPages(t *testing.T) { storetest.Each(t, testListPages) }
+
+func testListPages(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	for i := range 25 {
 		h.write(t, ann, vector.Draft{Content: fmt.Sprintf("memory %d", i)})
 	}
@@ -503,8 +541,10 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-func TestBadInput(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestBadInput(t *testing.T) { storetest.Each(t, testBadInput) }
+
+func testBadInput(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	for name, d := range map[string]vector.Draft{
 		"empty":      {Content: ""},
 		"blank":      {Content: " \n\t"},
@@ -540,8 +580,10 @@ func manyTags(n int) []string {
 	return out
 }
 
-func TestDamagedTagsKeepTheMemory(t *testing.T) {
-	h := newHome(t, vector.Options{})
+func TestDamagedTagsKeepTheMemory(t *testing.T) { storetest.Each(t, testDamagedTagsKeepTheMemory) }
+
+func testDamagedTagsKeepTheMemory(t *testing.T, e storetest.Engine) {
+	h := newOn(t, e, vector.Options{})
 	w := h.write(t, ann, vector.Draft{Content: "the spare key is under the mat", Tags: []string{"home"}})
 	h.write(t, ann, vector.Draft{Content: "the boiler was serviced in March"})
 	if err := h.db.Exec(t.Context(), "UPDATE memories SET tags = '[\"ho' WHERE id = ?", w.Memory.ID); err != nil {
@@ -563,7 +605,9 @@ func TestDamagedTagsKeepTheMemory(t *testing.T) {
 	}
 }
 
-// Memories written without an embedder get their vectors once there is one.
+// Memories written without an embedder get their vectors once there is one. The time of
+// the test stands still while anyone waits for a server, so this and others of its kind
+// are tests of the file alone.
 func TestEmbedderComesLater(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	synctest.Test(t, func(t *testing.T) {
@@ -599,14 +643,18 @@ func TestEmbedderComesLater(t *testing.T) {
 }
 
 func TestDamagedVectorKeepsTheMemory(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "v.db")
-	h := openHome(t, path, vector.Options{})
+	storetest.Each(t, testDamagedVectorKeepsTheMemory)
+}
+
+func testDamagedVectorKeepsTheMemory(t *testing.T, e storetest.Engine) {
+	at := e.New(t)
+	h := openAt(t, at, vector.Options{})
 	h.write(t, ann, vector.Draft{Content: "the spare key is under the mat"})
 	h.write(t, ann, vector.Draft{Content: "the boiler was serviced in March"})
-	if err := h.db.Exec(t.Context(), "UPDATE vectors SET emb = x'07ff' WHERE rid = 1"); err != nil {
+	if err := h.db.Exec(t.Context(), "UPDATE vectors SET emb = ? WHERE rid = 1", []byte{0x07, 0xff}); err != nil {
 		t.Fatal(err)
 	}
-	other := openHome(t, path, vector.Options{})
+	other := openAt(t, at, vector.Options{})
 	if got := other.find(t, ann, vector.Query{Text: "spare key"}); len(got) == 0 || got[0] != "the spare key is under the mat" {
 		t.Errorf("found %q", got)
 	}
