@@ -57,12 +57,29 @@ func TestRemoteBadTexts(t *testing.T) {
 				if n := len(s.Embeds()); n > 60 {
 					t.Errorf("%d requests", n)
 				}
+				for range 3 {
+					if d, err = r.EmbedDocuments(t.Context(), []string{"poison", "fine"}); len(d) != 2 || len(d[1]) != 1 || !errors.As(err, &batch) {
+						t.Fatalf("once more: %v", err)
+					}
+				}
 				s.Fail(nil)
 				if _, err := r.EmbedDocuments(t.Context(), texts); err != nil {
 					t.Errorf("afterwards: %v", err) // bad texts must not open the breaker
 				}
 			})
 		}
+	}
+}
+
+// Half a document is none: it would be taken for the whole.
+func TestRemoteBadPassage(t *testing.T) {
+	s := embedtest.Start(t)
+	r := connect(t, "ollama-embed", s, embedding.RemoteOptions{})
+	s.Fail(embedtest.Holding("poison", embedtest.NaN()))
+	d, err := r.EmbedDocuments(t.Context(), []string{strings.Repeat("A harmless sentence. ", 100) + "And poison.", "fine"})
+	var batch *embedding.BatchError
+	if !errors.As(err, &batch) || len(batch.Bad) != 1 || batch.Bad[0] == nil || len(d) != 2 || d[0] != nil || len(d[1]) != 1 {
+		t.Errorf("%d documents, error %v", len(d), err)
 	}
 }
 

@@ -120,3 +120,23 @@ func TestRemoteSwap(t *testing.T) {
 		t.Errorf("dimension %d after Forget", got)
 	}
 }
+
+// What a question finds that began before Forget is not remembered.
+func TestRemoteForgetDuringProbe(t *testing.T) {
+	s := embedtest.Start(t, embedtest.Model{Name: "m", Dim: 64})
+	r := connect(t, "ollama-embed", s, embedding.RemoteOptions{Model: "m"})
+	s.Fail(embedtest.First(1, embedtest.Fault{Edit: func(answer []any, _ embedtest.Request) []any {
+		s.Put(embedtest.Model{Name: "m", Dim: 32})
+		r.Forget()
+		return answer
+	}}))
+	if got := probe(t, r).Dim; got != 64 {
+		t.Errorf("dimension %d in the answer from before", got)
+	}
+	if got := r.Space().Dim; got != 0 {
+		t.Errorf("dimension %d is remembered", got)
+	}
+	if got := probe(t, r).Dim; got != 32 {
+		t.Errorf("dimension %d afterwards", got)
+	}
+}

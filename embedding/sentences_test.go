@@ -39,6 +39,8 @@ func TestPassages(t *testing.T) {
 			[]string{"One two three four. Five six seven eight.", "Nine ten eleven twelve."}},
 		{"Chinese", "今天天气很好。我们去公园玩。晚上一起吃饭。", 15_00, []string{"今天天气很好。我们去公园玩。", "晚上一起吃饭。"}},
 		{"lines", "buy milk and bread today\ncall the doctor about it", 10_00, []string{"buy milk and bread today", "call the doctor about it"}},
+		{"words repeated inside a sentence", "one two three four five six seven eight nine ten eleven twelve", 14_00,
+			[]string{"one two three four five six seven eight nine ten eleven", "ten eleven twelve"}},
 		{"one word", strings.Repeat("x", 100), 14_00, []string{strings.Repeat("x", 50), strings.Repeat("x", 50)}},
 	}
 	for _, tt := range tests {
