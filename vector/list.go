@@ -14,7 +14,6 @@ import (
 
 	"reverie/internal/caller"
 	"reverie/journal"
-	"reverie/store"
 )
 
 // Get returns one memory in any state.
@@ -127,12 +126,8 @@ func (s *Service) List(ctx context.Context, c caller.Caller, q ListQuery) (Page,
 	}
 	where := "m.part = ? AND m.state = ? AND (? = '' OR m.importance = ?) AND (m.private = 0 OR ?)"
 	args := []any{part, string(q.State), string(imp), string(imp), !c.InGroup()}
-	hasTag := " AND EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.value = ?)"
-	if s.db.Engine() == store.Postgres {
-		hasTag = " AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(CAST(m.tags AS jsonb)) t WHERE t = ?)"
-	}
-	for _, t := range tags {
-		where += hasTag
+	for _, t := range tags { // one row with damaged tags must not hide the others
+		where += " AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(m.tags) THEN m.tags ELSE '[]' END) t WHERE t.value = ?)"
 		args = append(args, t)
 	}
 	var page Page

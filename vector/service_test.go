@@ -592,6 +592,9 @@ func testDamagedTagsKeepTheMemory(t *testing.T, e storetest.Engine) {
 	if got := h.find(t, ann, vector.Query{Text: "spare key"}); len(got) == 0 || got[0] != "the spare key is under the mat" {
 		t.Errorf("found %q", got)
 	}
+	if p, err := h.List(t.Context(), ann, vector.ListQuery{Tags: []string{"home"}}); err != nil || p.Total != 0 {
+		t.Errorf("list by a tag: %+v, %v", p, err)
+	}
 	text := "the spare key is in the shed"
 	if _, err := h.Update(t.Context(), ann, "", w.Memory.ID, vector.Patch{Content: &text}); err != nil {
 		t.Errorf("update: %v", err)
