@@ -54,6 +54,7 @@ type root struct {
 	Config           configCmd           `cmd:"" help:"Show the configuration and where each value comes from, or write a config.toml."`
 	Reindex          reindexCmd          `cmd:"" help:"Embed everything with the configured embedder, and switch to it."`
 	ResetFingerprint resetFingerprintCmd `cmd:"" help:"Take the stored vectors for the configured embedder's, without embedding."`
+	Mirror           mirrorCmd           `cmd:"" help:"The copy of the vectors in a Chroma server: show, rebuild or verify it."`
 	Bench            benchCmd            `cmd:"" help:"Measure retrieval quality and speed."`
 	Version          versionCmd          `cmd:"" help:"Print the version."`
 }

@@ -87,6 +87,7 @@ func (x *exportCmd) mayReplace() error {
 // importCmd groups the ways in. The plain one reads what export wrote.
 type importCmd struct {
 	File importFileCmd `cmd:"" default:"withargs" help:"Import what reverie export wrote (the default)."`
+	P1   importP1Cmd   `cmd:"" name:"p1" help:"Import what the memory plugin of AmritaBot kept: its Chroma collection, memos, profile, knowledge."`
 	P2   importP2Cmd   `cmd:"" name:"p2" help:"Import a folder of Markdown notes, as the memory plugin of AstrBot keeps them."`
 }
 
