@@ -2,7 +2,6 @@ package embedding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -177,9 +176,8 @@ func (r *Remote) guarded(ctx context.Context, call func() error) error {
 	}()
 	err = call()
 	re := asRemote(err)
-	var batch *BatchError
 	switch {
-	case err == nil, errors.As(err, &batch):
+	case err == nil:
 		how = serverUp
 	case re == nil: // cancelled
 	case re.Kind != KindUnreachable && re.Kind != KindTimeout && re.Kind != KindServer:
