@@ -120,6 +120,11 @@ func (a *app) Close() error {
 	if a.memories != nil {
 		errs = append(errs, a.memories.Close())
 	}
+	if a.spaces != nil {
+		if c, ok := a.spaces.Target().(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())
 	}

@@ -41,7 +41,7 @@ const (
 	openaiProtocol  = "openai"
 )
 
-func newRemote(protocol string, o embedding.RemoteOptions) (spaces.Embedder, error) {
+func newRemote(protocol string, o embedding.RemoteOptions) (*embedding.Remote, error) {
 	var e *embedding.Remote
 	var err error
 	switch protocol {
@@ -70,12 +70,21 @@ func oldEmbedder(cfg config.Embedding, log *slog.Logger) func(embedding.Space) (
 			Timeout: time.Duration(cfg.TimeoutSeconds) * time.Second, Logger: log,
 		}
 		if sp.Protocol == cfg.Protocol {
-			same, err := newRemote(cfg.Protocol, embedding.RemoteOptions{URL: cfg.ModelURL, Model: sp.Model})
-			if err == nil && same.Space().BaseURL == sp.BaseURL {
+			if ours, err := remoteURL(cfg.Protocol, cfg.ModelURL); err == nil && ours == sp.BaseURL {
 				o.APIKey = cfg.APIKey
 				o.QueryPrefix, o.DocumentPrefix, o.Dimensions = cfg.QueryPrefix, cfg.DocumentPrefix, cfg.Dimensions
 			}
 		}
 		return newRemote(sp.Protocol, o)
 	}
+}
+
+// remoteURL is the address of a protocol's server as a space has it.
+func remoteURL(protocol, url string) (string, error) {
+	e, err := newRemote(protocol, embedding.RemoteOptions{URL: url})
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	return e.Space().BaseURL, nil
 }

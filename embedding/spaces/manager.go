@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -169,11 +170,23 @@ func (m *Manager) registered() []Corpus {
 	return m.corpora[:len(m.corpora):len(m.corpora)]
 }
 
-// Close ends the background work. It is idempotent.
+// Close ends the background work, and closes the embedders of before that [Options].Old
+// made. The configured one is its maker's to close. It is idempotent.
 func (m *Manager) Close() error {
 	m.stop()
 	m.work.Wait()
-	return nil
+	if err := m.lock(context.Background()); err != nil {
+		return err
+	}
+	defer m.unlock()
+	var errs []error
+	for id, e := range m.olds {
+		if c, ok := e.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+		delete(m.olds, id)
+	}
+	return errors.Join(errs...)
 }
 
 // Target is the configured embedder, nil if there is none.
@@ -347,7 +360,13 @@ func (m *Manager) known(ctx context.Context, sv store.Serving) (*Current, error)
 			e = nil
 		}
 	}
-	if e == nil || !sameName(known(e, r.Space), r.Space) {
+	if e != nil && m.olds[r.id] == nil && !sameName(known(e, r.Space), r.Space) {
+		if c, ok := e.(io.Closer); ok {
+			c.Close()
+		}
+		e = nil
+	}
+	if e == nil {
 		return m.keep(&Current{Serving: sv, Why: mismatch + ": found by words only until the memories are embedded anew; run: reverie reindex"}), nil
 	}
 	m.olds[r.id] = e
