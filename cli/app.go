@@ -19,6 +19,7 @@ import (
 	"reverie/memo"
 	"reverie/store"
 	"reverie/vector"
+	"reverie/vector/mirror"
 )
 
 // databaseName is the file in the home folder that holds everything SQL.
@@ -30,6 +31,8 @@ type app struct {
 	log      *slog.Logger
 	db       *store.DB
 	spaces   *spaces.Manager
+	mirror   *mirror.Mirror // nil if there is none
+	unmirror func()
 	memories *vector.Service
 	memos    *memo.Store
 	fence    *fence.Fence
@@ -73,6 +76,12 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 		Spaces:     a.spaces,
 		Source:     source,
 		Logger:     log.With("component", "memory"),
+	}
+	if mirrored(cfg.VectorDB) {
+		if a.mirror, a.unmirror, err = a.newMirror(); err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+		o.Changed = a.mirror.Wake
 	}
 	if cfg.Retrieval.Expiry == "archive" {
 		o.ArchiveLow = days(cfg.ShortTermExpiryDays)
@@ -119,6 +128,9 @@ func (a *app) Close() error {
 	}
 	if a.memories != nil {
 		errs = append(errs, a.memories.Close())
+	}
+	if a.unmirror != nil {
+		a.unmirror()
 	}
 	if a.spaces != nil {
 		if c, ok := a.spaces.Target().(io.Closer); ok {

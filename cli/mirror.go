@@ -50,12 +50,7 @@ func (e *env) withMirror(ctx context.Context, f func(*mirror.Mirror) error) erro
 		return usage(errors.New(`vector_db.type is "local": nothing is mirrored; set it to "remote" (or VECTOR_DB_TYPE=remote) and name the Chroma server`))
 	}
 	return e.withApp(ctx, func(a *app, _ caller.Caller) error {
-		m, done, err := a.newMirror()
-		if err != nil {
-			return err
-		}
-		defer done()
-		return f(m)
+		return f(a.mirror)
 	})
 }
 

@@ -55,6 +55,9 @@ func (s *serveCmd) Run(ctx context.Context, e *env) error {
 	if a.cfg.Embedding.CheckOnStartup {
 		a.checkSpaces(ctx, e)
 	}
+	if a.mirror != nil {
+		go a.mirror.Run(ctx) // ends with the app
+	}
 	a.memories.Warm(c)
 	if err := server.ServeStdio(ctx, e.stdin, e.stdout); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"reverie/internal/caller"
 	"reverie/store"
 	"reverie/vector"
+	"reverie/vector/mirror"
 )
 
 // statusCmd shows what is stored, where, and whether all is well.
@@ -26,6 +27,7 @@ type statusReport struct {
 	Embedder string         `json:"embedder"`
 	Totals   vector.Totals  `json:"totals"`
 	Spaces   spaces.Status  `json:"spaces"`
+	Mirror   *mirror.Status `json:"mirror,omitempty"`
 	Caller   caller.Caller  `json:"caller"`
 	Memories []vector.Stats `json:"memories"`
 	Memo     memoStatus     `json:"memo"`
@@ -50,6 +52,13 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 		}
 		if r.Spaces, err = a.spaces.Status(ctx); err != nil {
 			return err
+		}
+		if a.mirror != nil {
+			st, err := a.mirror.Status(ctx)
+			if err != nil {
+				return err
+			}
+			r.Mirror = &st
 		}
 		for _, scope := range scopesOf(c) {
 			st, err := a.memories.Stats(ctx, c, scope)
@@ -85,6 +94,9 @@ func (e *env) printStatus(r statusReport) {
 	e.printf("stored     %d memories in %d partitions; %d wait for their vector\n", r.Totals.Live, r.Totals.Partitions, r.Totals.Pending)
 	for _, p := range r.Totals.Largest {
 		e.printf("             %6d  %s\n", p.Live, p.Partition)
+	}
+	if r.Mirror != nil {
+		e.printf("mirror     %s, on %s; %d of %d partitions delivered\n", r.Mirror.State, r.Mirror.Server, r.Mirror.Delivered, r.Mirror.Partitions)
 	}
 	for _, st := range r.Memories {
 		e.printf("%-10s %s: %d of %d live (%d high, %d medium, %d low); %d archived, %d superseded, %d in the trash\n", st.Scope, st.Partition,

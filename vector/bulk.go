@@ -36,7 +36,7 @@ func (s *Service) WriteAll(ctx context.Context, c caller.Caller, scope caller.Sc
 	if err != nil {
 		s.log.Warn("memories stored without their vectors for now", "error", err)
 	}
-	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
+	err = s.write(ctx, part, func(tx *store.Tx) error {
 		if err := s.expire(tx, part); err != nil {
 			return err
 		}

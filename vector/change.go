@@ -49,7 +49,7 @@ func (s *Service) Update(ctx context.Context, c caller.Caller, scope caller.Scop
 			return Written{}, err
 		}
 	}
-	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
+	err = s.write(ctx, part, func(tx *store.Tx) error {
 		old, err := s.find(tx.DB, c, part, id, Live)
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (s *Service) move(ctx context.Context, c caller.Caller, scope caller.Scope,
 		return Memory{}, err
 	}
 	var m Memory
-	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
+	err = s.write(ctx, part, func(tx *store.Tx) error {
 		old, err := s.find(tx.DB, c, part, id, "")
 		if err != nil {
 			return err

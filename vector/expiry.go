@@ -58,7 +58,7 @@ func (s *Service) sweep(ctx context.Context, part string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	err = s.db.Write(ctx, part, func(tx *store.Tx) error { return s.expire(tx, part) })
+	err = s.write(ctx, part, func(tx *store.Tx) error { return s.expire(tx, part) })
 	if err != nil {
 		return fmt.Errorf("archive expired memories: %w", err)
 	}

@@ -119,7 +119,7 @@ func (s *Service) Import(ctx context.Context, part string, ms []Memory, o Import
 	}
 	imp := &importing{Service: s, o: o, own: own, done: map[string]bool{}, wanted: map[string]bool{}, report: r}
 	for batch := range slices.Chunk(in, size) {
-		err := s.db.Write(ctx, part, func(tx *store.Tx) error {
+		err := s.write(ctx, part, func(tx *store.Tx) error {
 			imp.report = r // should the transaction have to begin again
 			return imp.store(tx, batch)
 		})

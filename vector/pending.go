@@ -181,7 +181,7 @@ func (s *Service) fillAll(ctx context.Context, cur *spaces.Current, batch []reco
 }
 
 func (s *Service) fillOne(ctx context.Context, r record, e embedded) error {
-	return s.db.Write(ctx, r.Partition, func(tx *store.Tx) error {
+	return s.write(ctx, r.Partition, func(tx *store.Tx) error {
 		now, err := byID(tx.DB, r.Partition, r.ID)
 		if err != nil {
 			return err

@@ -49,6 +49,8 @@ type Options struct {
 	Spaces *spaces.Manager
 	// WordsOnly says that there is to be no embedder: writes then say nothing of it.
 	WordsOnly bool
+	// Changed is called after every change that was stored; it must not block. Default: nothing.
+	Changed func()
 	// Source names this program's way of writing in the journal; default "tool".
 	Source string
 	Logger *slog.Logger // default: discard
@@ -141,6 +143,15 @@ func (s *Service) Warm(c caller.Caller) {
 			}
 		}
 	})
+}
+
+// write is [store.DB.Write], and tells whoever wants to know.
+func (s *Service) write(ctx context.Context, part string, fn func(*store.Tx) error) error {
+	err := s.db.Write(ctx, part, fn)
+	if err == nil && s.opts.Changed != nil {
+		s.opts.Changed()
+	}
+	return err
 }
 
 // Limit is how many live memories a partition may hold.

@@ -50,7 +50,7 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 	if out.Similar, err = s.similar(ctx, c, part, m.Content, emb, ""); err != nil {
 		return Written{}, err
 	}
-	err = s.db.Write(ctx, part, func(tx *store.Tx) error {
+	err = s.write(ctx, part, func(tx *store.Tx) error {
 		out.DuplicateOf, out.Superseded = "", ""
 		if err := s.expire(tx, part); err != nil {
 			return err
