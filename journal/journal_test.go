@@ -117,10 +117,14 @@ func testEntryIsWhatWasAppended(t *testing.T, e storetest.Engine) {
 	}
 	origin := journal.Origin{Actor: "张三", Role: "admin", Source: "tool", Conversation: "c1", Run: "run 7"}
 	want := []journal.Entry{
-		{Seq: 2, Partition: "p", Version: 1, At: at, Origin: origin, Kind: journal.KindMemory, Object: "m1", Action: journal.Delete, Before: json.RawMessage(`{"text":"喝茶"}`)},
-		{Seq: 1, Partition: "p", Version: 1, At: at, Origin: origin, Kind: journal.KindMemory, Object: "m1", Action: journal.Create, After: json.RawMessage(`{"text":"喝茶 \"x\" \u2028"}`)},
+		{Partition: "p", Version: 1, At: at, Origin: origin, Kind: journal.KindMemory, Object: "m1", Action: journal.Delete, Before: json.RawMessage(`{"text":"喝茶"}`)},
+		{Partition: "p", Version: 1, At: at, Origin: origin, Kind: journal.KindMemory, Object: "m1", Action: journal.Create, After: json.RawMessage(`{"text":"喝茶 \"x\" \u2028"}`)},
 	}
 	got := history(t, db, "p", journal.KindMemory, "m1", 0)
+	if len(got) != 2 || got[0].Seq <= got[1].Seq {
+		t.Fatalf("history %+v; want two entries whose numbers rise", got)
+	}
+	want[0].Seq, want[1].Seq = got[0].Seq, got[1].Seq
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("history (-want +got):\n%s", d)
 	}

@@ -21,12 +21,15 @@ type Options struct {
 	// that is being restarted; default [DefaultBusyTimeout].
 	BusyTimeout time.Duration
 
-	// What follows is for SQLite alone.
+	// RunTwice makes every function given to a PostgreSQL database run twice, the first
+	// time for nothing, as after a lost connection. For tests.
+	RunTwice bool
 
-	// Synchronous is SQLite's setting: "full" (default) survives a power cut,
-	// "normal" may then lose the last commits but never damages the file.
+	// Synchronous is how sure a commit is: "full" (default) survives a power cut, "normal"
+	// may then lose the last commits but never damages the file. With PostgreSQL "normal"
+	// leaves it to the setting of the server.
 	Synchronous string
-	// MaxPages bounds the file in pages of 4,096 bytes; 0 means no bound. For tests of a full disk.
+	// MaxPages bounds the file in pages of 4,096 bytes; 0 means no bound. SQLite alone, for tests of a full disk.
 	MaxPages int
 }
 

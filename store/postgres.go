@@ -48,6 +48,7 @@ type postgresEngine struct {
 	wsql  *sql.DB
 	rsql  *sql.DB
 	slots chan *slot // where writers of this process queue
+	twice bool       // see [Options]
 }
 
 func openPostgres(ctx context.Context, _ string, o Options) (engine, error) {
@@ -55,7 +56,7 @@ func openPostgres(ctx context.Context, _ string, o Options) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &postgresEngine{where: place(cfg), busy: o.BusyTimeout, slots: newSlots(postgresWriters)}
+	e := &postgresEngine{where: place(cfg), busy: o.BusyTimeout, slots: newSlots(postgresWriters), twice: o.RunTwice}
 	if err := e.connect(ctx, cfg, o); err != nil {
 		e.close()
 		return nil, e.classify(err)

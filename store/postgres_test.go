@@ -113,6 +113,12 @@ func withUser(t *testing.T, dsn, name string) string {
 	return u.String()
 }
 
+// once opens a home for a test that counts how often a function runs.
+func once(t *testing.T, h storetest.Home) *store.DB {
+	t.Helper()
+	return open(t, h.Path, h.Options())
+}
+
 // The home's folder is used for its lock, and for nothing else.
 func TestPostgresHome(t *testing.T) {
 	e := storetest.Postgres(t)
@@ -176,7 +182,7 @@ func TestPostgresText(t *testing.T) {
 func TestPostgresDeadlock(t *testing.T) {
 	e := storetest.Postgres(t)
 	h := e.New(t)
-	db := h.Open(t)
+	db := once(t, h)
 	for _, row := range []string{"a", "b"} {
 		if err := db.Exec(t.Context(), "INSERT INTO meta (name, value) VALUES (?, ?)", row, []byte("0")); err != nil {
 			t.Fatal(err)
@@ -219,7 +225,7 @@ func TestPostgresDeadlock(t *testing.T) {
 func TestPostgresTerminated(t *testing.T) {
 	e := storetest.Postgres(t)
 	h := e.New(t)
-	db := h.Open(t)
+	db := once(t, h)
 	cut := func() { e.Server().Terminate(t, h.DSN) }
 	for i, at := range []string{"idle", "inside", "before the commit", "twice"} {
 		if at == "idle" {
@@ -332,8 +338,7 @@ func TestPostgresCommitInDoubt(t *testing.T) {
 
 // A read or a wait for one's turn ends with its context, and a begun change does not.
 func TestPostgresContext(t *testing.T) {
-	e := storetest.Postgres(t)
-	db := e.Open(t)
+	db := once(t, storetest.Postgres(t).New(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := db.Read(ctx, func(g *gorm.DB) error { return g.Exec("SELECT pg_sleep(20)").Error })

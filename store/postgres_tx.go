@@ -40,8 +40,28 @@ func (e *postgresEngine) change(ctx context.Context, c change) error {
 		return ctx.Err()
 	}
 	defer func() { e.slots <- s }()
+	if e.twice {
+		c = c.twice()
+	}
 	err := e.again(ctx, mayPass, func() error { return e.attempt(ctx, s, c) })
 	return e.classify(err)
+}
+
+// twice makes the first run of a change one for nothing.
+func (c change) twice() change {
+	inner, ran := c.run, false
+	c.run = func(g *gorm.DB, version int64) error { return inVain(&ran, inner(g, version)) }
+	return c
+}
+
+// inVain is what the first successful run of a function gets: an error after which it runs
+// again.
+func inVain(ran *bool, err error) error {
+	if err != nil || *ran {
+		return err
+	}
+	*ran = true
+	return &brokenError{errors.New("run once more")}
 }
 
 // attempt runs a change once. An error of a connection that broke is a [brokenError]:
@@ -138,6 +158,10 @@ func driverConn(conn *sql.Conn) (pg *pgx.Conn, err error) {
 }
 
 func (e *postgresEngine) read(ctx context.Context, fn func(*gorm.DB) error) error {
+	if e.twice {
+		inner, ran := fn, false
+		fn = func(g *gorm.DB) error { return inVain(&ran, inner(g)) }
+	}
 	err := e.again(ctx, mayPass, func() error { return e.readOnce(ctx, fn) })
 	return e.classify(cmp.Or(ended(ctx, err), err))
 }

@@ -87,7 +87,7 @@ func TestWriteContext(t *testing.T) { storetest.Each(t, testWriteContext) }
 
 func testWriteContext(t *testing.T, e storetest.Engine) {
 	t.Run("ended before", func(t *testing.T) {
-		db := e.Open(t)
+		db := once(t, e.New(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		err := db.Write(ctx, "p", func(*store.Tx) error { t.Error("ran"); return nil })
@@ -96,7 +96,7 @@ func testWriteContext(t *testing.T, e storetest.Engine) {
 		}
 	})
 	t.Run("ends while it waits for its turn", func(t *testing.T) {
-		db := e.Open(t)
+		db := once(t, e.New(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		err := db.Write(t.Context(), "p", func(*store.Tx) error {
@@ -119,7 +119,7 @@ func testWriteContext(t *testing.T, e storetest.Engine) {
 		}
 	})
 	t.Run("ends inside", func(t *testing.T) {
-		db := e.Open(t)
+		db := once(t, e.New(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Write(ctx, "p", func(tx *store.Tx) error {
 			cancel()
@@ -135,7 +135,7 @@ func testWriteContext(t *testing.T, e storetest.Engine) {
 		}
 	})
 	t.Run("read", func(t *testing.T) {
-		db := e.Open(t)
+		db := once(t, e.New(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		one := func(g *gorm.DB) error { return g.Raw("SELECT 1").Row().Scan(new(int)) }
 		err := db.Read(ctx, func(g *gorm.DB) error {

@@ -132,6 +132,7 @@ func (s *Service) List(ctx context.Context, c caller.Caller, q ListQuery) (Page,
 	}
 	var page Page
 	err = s.db.Read(ctx, func(g *gorm.DB) error {
+		page = Page{}
 		if err := g.Raw("SELECT COUNT(*) FROM memories m WHERE "+where, args...).Row().Scan(&page.Total); err != nil {
 			return err
 		}

@@ -652,9 +652,9 @@ func TestDamagedVectorKeepsTheMemory(t *testing.T) {
 func testDamagedVectorKeepsTheMemory(t *testing.T, e storetest.Engine) {
 	at := e.New(t)
 	h := openAt(t, at, vector.Options{})
-	h.write(t, ann, vector.Draft{Content: "the spare key is under the mat"})
+	w := h.write(t, ann, vector.Draft{Content: "the spare key is under the mat"})
 	h.write(t, ann, vector.Draft{Content: "the boiler was serviced in March"})
-	if err := h.db.Exec(t.Context(), "UPDATE vectors SET emb = ? WHERE rid = 1", []byte{0x07, 0xff}); err != nil {
+	if err := h.db.Exec(t.Context(), "UPDATE vectors SET emb = ? WHERE rid = (SELECT rid FROM memories WHERE id = ?)", []byte{0x07, 0xff}, w.Memory.ID); err != nil {
 		t.Fatal(err)
 	}
 	other := openAt(t, at, vector.Options{})

@@ -29,8 +29,9 @@ func (s *Service) Stats(ctx context.Context, c caller.Caller, scope caller.Scope
 	if err != nil {
 		return Stats{}, err
 	}
-	st := Stats{Scope: scope, Partition: part, ByState: map[State]int{}, ByImportance: map[Importance]int{}, Limit: s.opts.Limit}
+	var st Stats
 	err = s.db.Read(ctx, func(g *gorm.DB) error {
+		st = Stats{Scope: scope, Partition: part, ByState: map[State]int{}, ByImportance: map[Importance]int{}, Limit: s.opts.Limit}
 		rows, err := g.Raw(`SELECT m.state, m.importance, COUNT(*), COUNT(p.rid), MIN(m.created_at), MAX(m.created_at)
 			FROM memories m LEFT JOIN pending p ON p.rid = m.rid AND p.space = (SELECT space FROM serving WHERE one = 1) AND m.state = 'live'
 			WHERE m.part = ? AND (m.private = 0 OR ?) GROUP BY m.state, m.importance`, part, !c.InGroup()).Rows()
@@ -99,6 +100,7 @@ func (s *Service) Totals(ctx context.Context) (Totals, error) {
 			return err
 		}
 		defer rows.Close()
+		t.Largest = nil
 		for rows.Next() {
 			var p PartitionCount
 			if err := rows.Scan(&p.Partition, &p.Live); err != nil {

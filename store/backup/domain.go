@@ -6,7 +6,8 @@ import (
 )
 
 // Domain is how a merge reaches the packages that own the data: what they store passes
-// through their rules and is in the journal. It need not be safe for concurrent use.
+// through their rules and is in the journal. What the rules do not allow is a
+// [*RefusedError], which leaves that out. It need not be safe for concurrent use.
 type Domain interface {
 	// Memories adds memories of one partition. One that is there is replaced if the new
 	// one was updated later, or always for a batch that says so.
@@ -14,7 +15,7 @@ type Domain interface {
 	// Memo makes m the memo of a partition if that has none, an empty one, or an older one.
 	Memo(ctx context.Context, run, part string, m Memo, dryRun bool) (Counts, error)
 	// Trash moves live memories to the trash.
-	Trash(ctx context.Context, run, part string, ids []string) error
+	Trash(ctx context.Context, run, part string, ids []string, dryRun bool) error
 }
 
 // Batch is what [Domain.Memories] is given.

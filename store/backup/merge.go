@@ -253,7 +253,7 @@ func (x *restoring) mergeMemos(ctx context.Context, a *archive) error {
 	})
 }
 
-// RefusedError is what a [Domain] returns for a memo that its rules do not allow.
+// RefusedError is what a [Domain] returns for what its rules do not allow.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }

@@ -220,10 +220,14 @@ func (x *restoring) restoreOld(ctx context.Context, old *oldBackup) error {
 		return err
 	}
 	for _, part := range slices.Sorted(maps.Keys(gone)) {
-		if !x.dry {
-			if err := x.o.Domain.Trash(ctx, x.id, part, gone[part]); err != nil {
-				return fmt.Errorf("memories of %s: %w", part, err)
-			}
+		err := x.o.Domain.Trash(ctx, x.id, part, gone[part], x.dry)
+		var refused *RefusedError
+		if errors.As(err, &refused) {
+			x.r.note("%d memories of %s stay: %s", len(gone[part]), clip(part), refused.Reason)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("memories of %s: %w", part, err)
 		}
 		x.r.count("memories", part, Counts{Removed: int64(len(gone[part]))})
 	}

@@ -80,7 +80,8 @@ func tables() []table {
 	}
 }
 
-// volatile are the tables that no backup holds: what they say is true for the moment.
+// volatile are the tables that no backup holds: what they say is true for the moment. The
+// engines have some of their own besides, such as that of the migrations.
 func volatile() []string { return []string{"leases", "outbox"} }
 
 func (c column) isKey() bool { return c.role == key || c.role == counted || c.role == spaceKey }

@@ -19,7 +19,7 @@ func (a *archive) lines(ctx context.Context, t table, begin func([]column) error
 	}
 	return a.read(m, func(r io.Reader) error {
 		in := bufio.NewScanner(r)
-		in.Buffer(make([]byte, 64<<10), maxLine)
+		in.Buffer(make([]byte, 64<<10), maxLine+1024)
 		var cols []column
 		var values []any
 		n := int64(-1)
