@@ -28,7 +28,6 @@ type remote struct {
 	dim     int
 	weights string
 	down    bool
-	slow    time.Duration
 	refuse  string      // texts with this in them are refused
 	each    func(n int) // called before every batch with the number of texts embedded so far
 	texts   int         // texts embedded, those of canaries not counted
