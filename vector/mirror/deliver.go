@@ -35,16 +35,20 @@ type batch struct {
 	size  int // in records
 }
 
+// maxPasses bounds the passes of a session that does not linger: under steady writes
+// there would always be another one.
+const maxPasses = 5
+
 // deliverAll sends what there is to send. With linger it goes on for a while, so that a
 // burst of writes is one session.
 func (s *session) deliverAll(ctx context.Context, linger bool) error {
 	begun := time.Now()
-	for s.o.Space != 0 {
+	for passes := 1; s.o.Space != 0; passes++ {
 		n, err := s.pass(ctx)
 		switch {
 		case err != nil:
 			return err
-		case !linger && n == 0, linger && time.Since(begun) > maxHold:
+		case !linger && (n == 0 || passes >= maxPasses), linger && time.Since(begun) > maxHold:
 			return nil
 		case n > 0:
 		case !s.m.sleep(ctx, s.m.opts.Linger, true):

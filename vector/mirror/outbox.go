@@ -129,9 +129,10 @@ const pageRows = 500
 // ones), in the order of their change, and moves at on. Fewer than pageRows are the last.
 // A row that changes meanwhile comes again, later.
 func (m *Mirror) changes(ctx context.Context, o outlook, part string, since int64, at *place) (out []change, more bool, err error) {
-	n := 0
-	next := *at
+	var n int
+	var next place
 	err = m.db.Read(ctx, func(g *gorm.DB) error {
+		out, n, next = nil, 0, *at // it may run twice
 		where := "m.part = ? AND m.rev > ? AND (m.rev > ? OR m.rev = ? AND m.rid > ?)"
 		if since < 0 {
 			where += " AND m.state = 'live'"

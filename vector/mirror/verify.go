@@ -102,8 +102,9 @@ func (m *Mirror) Verify(ctx context.Context, o VerifyOptions) (Verified, error) 
 
 // settled lists the partitions of each bucket, with the version that the server is to have.
 func (s *session) settled(ctx context.Context) (map[int]map[string]int64, error) {
-	out := map[int]map[string]int64{}
+	var out map[int]map[string]int64
 	err := s.m.db.Read(ctx, func(g *gorm.DB) error {
+		out = map[int]map[string]int64{}
 		rows, err := g.Raw("SELECT p.key, p.version, COALESCE(o.version, -2) FROM partitions p LEFT JOIN outbox o ON o.space = ? AND o.part = p.key", s.o.Space).Rows()
 		if err != nil {
 			return err

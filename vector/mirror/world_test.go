@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +31,12 @@ import (
 	"reverie/vector/mirror"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childEnv); path != "" {
+		child(path, os.Getenv(childURL))
+	}
+	storetest.Main(m)
+}
 
 // hashed embeds each line of a text as a passage of its own; equal lines have equal
 // vectors, others have nothing to do with one another.
@@ -255,13 +261,12 @@ func (w *world) ids() []string {
 	return out
 }
 
-// gate stands before a server, counts, and refuses what it is told to.
+// gate stands before a server and refuses what it is told to.
 type gate struct {
 	URL string
 
 	mu     sync.Mutex
 	refuse func(r *http.Request) int // status, 0 to let pass
-	seen   map[string]int            // by the last part of the path
 }
 
 func newGate(t *testing.T, srv *chromatest.Server) *gate {
@@ -270,12 +275,11 @@ func newGate(t *testing.T, srv *chromatest.Server) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{seen: map[string]int{}}
+	g := &gate{}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(t.Output(), nil), slog.LevelDebug)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
-		g.seen[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]++
 		refuse := g.refuse
 		g.mu.Unlock()
 		if refuse != nil {
@@ -296,10 +300,4 @@ func (g *gate) set(refuse func(r *http.Request) int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refuse = refuse
-}
-
-func (g *gate) count(what string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.seen[what]
 }
