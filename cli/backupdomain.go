@@ -22,6 +22,8 @@ const restoreSource = "restore"
 // anyMemo is the limit for memos of a backup: what could be stored once can be again.
 const anyMemo = 1 << 30
 
+const olderKey = "the partition has a key of an older form; see: reverie migrate-keys"
+
 // restorer is how a restore reaches the packages that own the data.
 type restorer struct {
 	memories *vector.Service
@@ -94,7 +96,7 @@ func (r *restorer) Memories(ctx context.Context, b backup.Batch) (backup.Merged,
 func (r *restorer) Memo(ctx context.Context, _, part string, m backup.Memo, dryRun bool) (backup.Counts, error) {
 	c, _, ok := r.owner(part)
 	if !ok {
-		return backup.Counts{}, &backup.RefusedError{Reason: "the partition has a key of an older form; see: reverie migrate-keys"}
+		return backup.Counts{}, &backup.RefusedError{Reason: olderKey}
 	}
 	now, err := r.memos.Get(ctx, c)
 	if err != nil {
@@ -114,10 +116,13 @@ func (r *restorer) Memo(ctx context.Context, _, part string, m backup.Memo, dryR
 }
 
 // Trash implements [backup.Domain].
-func (r *restorer) Trash(ctx context.Context, _, part string, ids []string) error {
+func (r *restorer) Trash(ctx context.Context, _, part string, ids []string, dryRun bool) error {
 	c, scope, ok := r.owner(part)
-	if !ok {
-		return nil // nobody can be named who may; they stay
+	switch {
+	case !ok:
+		return &backup.RefusedError{Reason: olderKey}
+	case dryRun:
+		return nil
 	}
 	for _, id := range ids {
 		if _, err := r.memories.Delete(ctx, c, scope, id); err != nil {

@@ -1,13 +1,10 @@
 package backup
 
 import (
-	"archive/zip"
 	"cmp"
-	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,8 +86,7 @@ func create(ctx context.Context, db *store.DB, home string, o Options, spare ...
 		return Info{}, fmt.Errorf("create backup: %w", full(dir, err))
 	}
 	path := filepath.Join(dir, name)
-	w := &writer{z: zip.NewWriter(f), m: m, progress: o.Progress}
-	w.z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	w := &writer{f: f, m: m, progress: o.Progress}
 	err = w.all(ctx, db, home)
 	if err == nil {
 		err = f.Sync()

@@ -102,10 +102,10 @@ func (h *home) live(tb testing.TB, users, each int) {
 			must(err)
 		}
 	}
-	h.exec(tb, "INSERT INTO pending (rid, space) SELECT rid, 1 FROM memories WHERE id = (SELECT MIN(id) FROM memories WHERE state = 'live')")
+	h.exec(tb, "INSERT INTO pending (rid, space) SELECT rid, (SELECT space FROM serving) FROM memories WHERE id = (SELECT MIN(id) FROM memories WHERE state = 'live')")
 	h.exec(tb, "DELETE FROM vectors WHERE rid IN (SELECT rid FROM pending)")
 	h.exec(tb, "INSERT INTO meta (name, value) VALUES ('other', ?)", []byte{0, 255, 1})
-	h.exec(tb, "INSERT INTO canaries (space, emb, checked_at) VALUES (1, ?, 9007199254740993) ON CONFLICT (space) DO NOTHING", []byte{1, 2, 3})
+	h.exec(tb, "INSERT INTO canaries (space, emb, checked_at) SELECT space, ?, 9007199254740993 FROM serving WHERE one = 1 ON CONFLICT (space) DO NOTHING", []byte{1, 2, 3})
 	h.exec(tb, "INSERT INTO outbox (space, part, version) VALUES (1, 'x', 1)")
 	for path, content := range map[string]string{
 		"config.toml": "per_session_memory_limit = 70\n", "prompt/a.md.jinja2": "{{ x }}", "knowledge/KNOWLEDGE_1.md": "# 知识\r\n", "knowledge_index.json": "{}",

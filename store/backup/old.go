@@ -236,8 +236,9 @@ func (x *restoring) restoreOld(ctx context.Context, old *oldBackup) error {
 
 // others are the live memories that are not to be kept, by partition.
 func (x *restoring) others(ctx context.Context, keep map[string]bool) (map[string][]string, error) {
-	gone := map[string][]string{}
+	var gone map[string][]string
 	err := x.db.Read(ctx, func(g *gorm.DB) error {
+		gone = map[string][]string{} // a read may be made again
 		return eachRow(g, "SELECT part, id FROM memories WHERE state = 'live' ORDER BY rid", 2, func(v []any) error {
 			part, ok := v[0].(string)
 			id, ok2 := v[1].(string)

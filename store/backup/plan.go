@@ -40,6 +40,7 @@ func Plan(ctx context.Context, db *store.DB, home, path string, o RestoreOptions
 // plan compares every row of a backup with what is there.
 func (x *restoring) plan(ctx context.Context, a *archive) error {
 	err := x.db.Read(ctx, func(g *gorm.DB) error {
+		x.r.Changes = newChanges(x.r.File, x.r.Mode, x.r.CreatedAt) // a read may be made again
 		for _, t := range tables() {
 			if t.name == "serving" {
 				continue // one row, which is always there

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/zip"
+	"compress/flate"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,14 +22,33 @@ import (
 
 // writer writes the members and keeps the manifest.
 type writer struct {
+	f           *os.File
 	z           *zip.Writer
 	m           *Manifest
 	progress    func(done, total int64)
 	done, total int64
 }
 
+// begin begins the file anew.
+func (w *writer) begin() error {
+	if err := w.f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := w.f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	w.z = zip.NewWriter(w.f)
+	w.z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	w.m.Members, w.done, w.total = []Member{}, 0, 0
+	return nil
+}
+
 func (w *writer) all(ctx context.Context, db *store.DB, home string) error {
 	err := db.Read(ctx, func(g *gorm.DB) error {
+		// A read may be made again, when the connection to a server broke.
+		if err := w.begin(); err != nil {
+			return err
+		}
 		if w.progress != nil {
 			for _, t := range tables() {
 				var n int64
