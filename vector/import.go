@@ -119,14 +119,15 @@ func (s *Service) Import(ctx context.Context, part string, ms []Memory, o Import
 	}
 	imp := &importing{Service: s, o: o, own: own, done: map[string]bool{}, wanted: map[string]bool{}, report: r}
 	for batch := range slices.Chunk(in, size) {
+		var next *importing
 		err := s.write(ctx, part, func(tx *store.Tx) error {
-			imp.report = r // should the transaction have to begin again
-			return imp.store(tx, batch)
+			next = imp.clone() // should the transaction have to begin again
+			return next.store(tx, batch)
 		})
 		if err != nil {
 			return r, fmt.Errorf("import into %s: %w", part, err)
 		}
-		r = imp.report
+		imp, r = next, next.report
 	}
 	if r.Live < 0 { // no transaction has said it
 		err = s.db.Read(ctx, func(g *gorm.DB) (err error) { r.Live, err = liveCount(g, part); return err })
@@ -190,8 +191,9 @@ func (s *Service) incoming(ctx context.Context, part string, ms []Memory, o Impo
 		}
 	}
 	in := append(live, rest...)
-	elsewhere := map[string]bool{}
+	var elsewhere map[string]bool
 	err := s.db.Read(ctx, func(g *gorm.DB) error {
+		elsewhere = map[string]bool{}
 		for ids := range slices.Chunk(in, idsAtOnce) {
 			var there []string
 			names := make([]string, len(ids))
@@ -203,11 +205,13 @@ func (s *Service) incoming(ctx context.Context, part string, ms []Memory, o Impo
 			}
 			for _, id := range there {
 				elsewhere[id] = true
-				r.Refused = append(r.Refused, Refusal{Index: at[id], ID: id, Reason: "id " + id + " belongs to another partition of this store"})
 			}
 		}
 		return nil
 	})
+	for id := range elsewhere {
+		r.Refused = append(r.Refused, Refusal{Index: at[id], ID: id, Reason: "id " + id + " belongs to another partition of this store"})
+	}
 	slices.SortFunc(r.Refused, func(a, b Refusal) int { return a.Index - b.Index })
 	return slices.DeleteFunc(in, func(x incoming) bool { return elsewhere[x.ID] }), err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,13 @@ type importing struct {
 	stored map[string]record // of the ids of this batch
 	live   int               // change of the live count
 	later  []incoming        // what has to wait for others of this import
+}
+
+// clone is a copy that a transaction may change.
+func (p *importing) clone() *importing {
+	c := *p
+	c.done, c.wanted, c.report.KnownAs = maps.Clone(p.done), maps.Clone(p.wanted), maps.Clone(p.report.KnownAs)
+	return &c
 }
 
 func (p *importing) store(tx *store.Tx, batch []incoming) error {

@@ -88,7 +88,10 @@ func start(dsn string, sure bool) (*Server, error) {
 	}
 	err := s.makeTemplate()
 	if err == nil {
-		s.shape, err = look(s.dsn(s.template))
+		err = with(s.dsn(s.template), func(ctx context.Context, db *sql.DB) (err error) {
+			s.shape, err = look(ctx, db)
+			return err
+		})
 	}
 	if err != nil {
 		if s.own != nil {
@@ -198,20 +201,24 @@ END $$`
 
 // emptied empties a database and reports whether it is like the template then.
 func (s *Server) emptied(name string) bool {
-	if execOn(s.dsn(name), empty) != nil {
-		return false
-	}
-	now, err := look(s.dsn(name))
-	return err == nil && now == s.shape
+	err := with(s.dsn(name), func(ctx context.Context, db *sql.DB) error {
+		if _, err := db.ExecContext(ctx, empty); err != nil {
+			return err
+		}
+		now, err := look(ctx, db)
+		if err == nil && now != s.shape {
+			err = errors.New("not as it was")
+		}
+		return err
+	})
+	return err == nil
 }
 
 // look returns what a database of today's schema has in common with others.
-func look(dsn string) (shape string, err error) {
-	err = with(dsn, func(ctx context.Context, db *sql.DB) error {
-		return db.QueryRowContext(ctx, `SELECT md5(string_agg(x, ' ' ORDER BY x)) FROM (
-			SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public'
-			UNION ALL SELECT 'migration ' || id FROM migrations UNION ALL SELECT 'serving ' || one FROM serving) AS parts (x)`).Scan(&shape)
-	})
+func look(ctx context.Context, db *sql.DB) (shape string, err error) {
+	err = db.QueryRowContext(ctx, `SELECT md5(string_agg(x, ' ' ORDER BY x)) FROM (
+		SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public'
+		UNION ALL SELECT 'migration ' || id FROM migrations UNION ALL SELECT 'serving ' || one FROM serving) AS parts (x)`).Scan(&shape)
 	return shape, err
 }
 
