@@ -6,7 +6,8 @@ import (
 	"sort"
 	"strings"
 	"time"
-	"unicode"
+
+	"reverie/internal/cleantext"
 )
 
 // Kind says what went wrong with an embedding server, so that a caller can
@@ -121,17 +122,7 @@ func serverText(s, key string, sent []string) string {
 			return "(its text repeats the input and is not shown)"
 		}
 	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > maxServerText {
-		s = string(runes[:maxServerText]) + "…"
-	}
-	return s
+	return cleantext.OneLine(s, maxServerText)
 }
 
 // echoes reports whether s repeats a piece of text. Short texts are words that

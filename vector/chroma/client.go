@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reverie/internal/cleantext"
 )
 
 // Defaults of [Options].
@@ -162,7 +164,7 @@ func refusal(op string, resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what is missing of it only says less
 	var said struct{ Error, Message string }
 	if json.Unmarshal(b, &said) == nil && said.Error != "" {
-		e.Kind, e.Message = oneLine(said.Error), oneLine(said.Message)
+		e.Kind, e.Message = cleantext.OneLine(said.Error, maxMessage), cleantext.OneLine(said.Message, maxMessage)
 	}
 	switch {
 	case e.Status == http.StatusRequestTimeout, e.Status == http.StatusTooEarly, e.Status == http.StatusTooManyRequests:

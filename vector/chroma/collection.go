@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"reverie/internal/cleantext"
 )
 
 // maxCollections bounds a listing: a server that always has one more must end some time.
@@ -74,14 +76,14 @@ func (c *Client) Ensure(ctx context.Context, name string, metadata map[string]an
 // dimension, compared by squared L2, with the metadata given.
 func (col Collection) Check(metadata map[string]any, dim int) error {
 	if col.Space != "" && col.Space != "l2" {
-		return &MismatchError{col, fmt.Sprintf("its distance is %q, not l2", oneLine(col.Space))}
+		return &MismatchError{col, fmt.Sprintf("its distance is %q, not l2", cleantext.OneLine(col.Space, maxMessage))}
 	}
 	if col.Dimension != 0 && col.Dimension != dim {
 		return &MismatchError{col, fmt.Sprintf("its vectors have %d dimensions, not %d", col.Dimension, dim)}
 	}
 	for k, want := range metadata {
 		if got := col.Metadata[k]; !same(got, want) {
-			return &MismatchError{col, fmt.Sprintf("its %s is %s, not %s", k, oneLine(fmt.Sprint(got)), oneLine(fmt.Sprint(want)))}
+			return &MismatchError{col, fmt.Sprintf("its %s is %s, not %s", k, cleantext.OneLine(fmt.Sprint(got), maxMessage), cleantext.OneLine(fmt.Sprint(want), maxMessage))}
 		}
 	}
 	return nil

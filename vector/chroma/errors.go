@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
-	"unicode"
 )
 
 // Error is a request that the server, or the way to it, did not answer as asked.
@@ -70,19 +68,3 @@ func (e *MismatchError) Error() string {
 
 // maxMessage bounds the server's words in an error, in runes.
 const maxMessage = 200
-
-// oneLine makes a server's words fit for a log and a terminal.
-func oneLine(s string) string {
-	s = strings.ToValidUTF8(s, "�")
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > maxMessage {
-		s = string(r[:maxMessage]) + "…"
-	}
-	return s
-}
