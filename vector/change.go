@@ -42,7 +42,7 @@ func (s *Service) Update(ctx context.Context, c caller.Caller, scope caller.Scop
 		if err != nil {
 			return Written{}, fmt.Errorf("update memory: %w", err)
 		}
-		if emb, err = s.embedOne(ctx, cur, set.content); err != nil {
+		if emb, err = s.embedSoon(ctx, cur, set.content); err != nil {
 			out.Notices = append(out.Notices, s.withoutVector(err, "updated")...)
 		}
 		if out.Similar, err = s.similar(ctx, c, part, set.content, emb, id); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"reverie/embedding"
 	"reverie/embedding/spaces"
@@ -76,6 +77,17 @@ func (s *Service) embedOne(ctx context.Context, cur *spaces.Current, content str
 		return embedded{}, err
 	}
 	return es[0], nil
+}
+
+// writePatience is how long a write waits for its vector. A client gives up on a tool that
+// answers late, and does not know then that the memory is stored; the vector can follow.
+const writePatience = 5 * time.Second
+
+// embedSoon embeds a content for a write, unless that takes too long.
+func (s *Service) embedSoon(ctx context.Context, cur *spaces.Current, content string) (embedded, error) {
+	ctx, cancel := context.WithTimeout(ctx, writePatience)
+	defer cancel()
+	return s.embedOne(ctx, cur, content)
 }
 
 // embedAll embeds contents for the serving space. With the error of some of them, the

@@ -128,7 +128,7 @@ func (s *Service) embedForWrite(ctx context.Context, c caller.Caller, part, cont
 	if err != nil {
 		return embedded{}, err
 	}
-	return s.embedOne(ctx, cur, content)
+	return s.embedSoon(ctx, cur, content)
 }
 
 // writing is the part of a write inside the transaction; it counts what it adds once

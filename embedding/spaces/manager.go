@@ -111,7 +111,9 @@ type Manager struct {
 	olds    map[int64]Embedder
 	sound   map[int64]verdict // what canaries said, by space
 
-	mu      sync.Mutex
+	waiting atomic.Pointer[waiting]
+
+	mu      sync.Mutex // guards corpora, and the start of work after which Close waits
 	corpora []Corpus
 
 	done context.Context
@@ -173,7 +175,9 @@ func (m *Manager) registered() []Corpus {
 // Close ends the background work, and closes the embedders of before that [Options].Old
 // made. The configured one is its maker's to close. It is idempotent.
 func (m *Manager) Close() error {
+	m.mu.Lock()
 	m.stop()
+	m.mu.Unlock()
 	m.work.Wait()
 	if err := m.lock(context.Background()); err != nil {
 		return err
@@ -195,17 +199,21 @@ func (m *Manager) Target() Embedder { return m.target }
 // For returns who embeds for the space that sv names, which was just read. A store
 // without a space gets that of the configured embedder. The first call for a space whose
 // model is elsewhere asks the server, for no longer than the patience; while the server
-// does not answer there is no embedder, and the next call asks again. The error is that
-// of the store or the context.
+// does not answer there is no embedder, and it is waited for in the background. The error
+// is that of the store or the context.
 func (m *Manager) For(ctx context.Context, sv store.Serving) (*Current, error) {
 	if c := m.current.Load(); c != nil && c.Serving == sv {
 		return c, nil
+	}
+	if m.waitsFor(sv) {
+		return m.unanswered(sv), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.opts.Patience)
 	defer cancel()
 	c, err := m.find(ctx, sv)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Current{Serving: sv, Why: fmt.Sprintf("the embedder %s has not answered yet: found by words only; it is asked again", m.targetLabel())}, nil
+		m.waitOn(sv)
+		return m.unanswered(sv), nil
 	}
 	return c, err
 }

@@ -1,0 +1,87 @@
+package vector_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"reverie/embedding"
+	"reverie/embedding/spaces"
+	"reverie/vector"
+)
+
+// silent is a server that takes questions and does not answer them until it is woken.
+type silent struct {
+	*remote
+	awake  chan struct{}
+	probes atomic.Int64
+}
+
+func (s *silent) Probe(ctx context.Context) (embedding.Space, error) {
+	s.probes.Add(1)
+	select {
+	case <-s.awake:
+		return s.remote.Probe(ctx)
+	case <-ctx.Done():
+		return embedding.Space{}, ctx.Err()
+	}
+}
+
+// A server that says nothing is waited for by one search, not by each of them; when it
+// answers at last it is used.
+func TestSpaceSilentServer(t *testing.T) {
+	e := &silent{remote: small("a"), awake: make(chan struct{})}
+	p := start(t, database(t), e, spaces.Options{Patience: 20 * time.Millisecond})
+	p.write(t, "the cat sleeps on the stove")
+	for range 20 {
+		if r, _ := p.ask(t, "cat"); len(r.Hits) != 1 || r.Degraded == "" {
+			t.Fatalf("%d hits, degraded %q", len(r.Hits), r.Degraded)
+		}
+	}
+	if n := e.probes.Load(); n > 3 { // of the write, and of the wait in the background
+		t.Errorf("the server was asked %d times while it had not answered", n)
+	}
+	close(e.awake)
+	p.byMeaning(t, "feline", "the cat sleeps on the stove")
+}
+
+// hurried notes how long the first call for documents may take that has no canary.
+type hurried struct {
+	*remote
+	patience chan time.Duration
+}
+
+func (h *hurried) EmbedDocuments(ctx context.Context, texts []string) ([]embedding.Passages, error) {
+	if len(texts) == 1 {
+		left := time.Duration(-1)
+		if until, ok := ctx.Deadline(); ok {
+			left = time.Until(until)
+		}
+		select {
+		case h.patience <- left:
+		default:
+		}
+	}
+	return h.remote.EmbedDocuments(ctx, texts)
+}
+
+// A write does not wait for its vector as long as a server may take, with all its retries:
+// the client would give up, and not know that the memory is stored.
+func TestWriteDoesNotWaitLong(t *testing.T) {
+	e := &hurried{remote: small("a"), patience: make(chan time.Duration, 1)}
+	p := start(t, database(t), e, spaces.Options{})
+	check := func(what string) {
+		t.Helper()
+		if left := <-e.patience; left <= 0 || left > 6*time.Second {
+			t.Errorf("%s waits %v for the embedder", what, left)
+		}
+	}
+	w := p.write(t, "the cat sleeps on the stove")
+	check("a write")
+	content := "the cat sleeps in the garden"
+	if _, err := p.Update(t.Context(), ann, "", w.Memory.ID, vector.Patch{Content: &content}); err != nil {
+		t.Fatal(err)
+	}
+	check("an update")
+}
