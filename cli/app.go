@@ -101,6 +101,7 @@ func openApp(ctx context.Context, cfg *config.Config, log *slog.Logger, source s
 func openStore(ctx context.Context, cfg *config.Config) (*store.DB, error) {
 	return store.Open(ctx, filepath.Join(cfg.Home, databaseName), store.Options{
 		DSN:         cfg.Storage.DSN,
+		Copies:      filepath.Join(cfg.Home, "backups"),
 		Synchronous: cfg.Storage.Synchronous,
 		BusyTimeout: time.Duration(cfg.Storage.BusyTimeoutMS) * time.Millisecond,
 	})

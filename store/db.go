@@ -29,6 +29,9 @@ type Options struct {
 	// may then lose the last commits but never damages the file. With PostgreSQL "normal"
 	// leaves it to the setting of the server.
 	Synchronous string
+	// Copies is the folder into which an SQLite database is copied before its schema is
+	// brought up to date; empty for no copy. One that cannot be copied is not touched.
+	Copies string
 	// MaxPages bounds the file in pages of 4,096 bytes; 0 means no bound. SQLite alone, for tests of a full disk.
 	MaxPages int
 }

@@ -82,7 +82,9 @@ func TestEarlierDatabases(t *testing.T) {
 			if err := os.WriteFile(path, contents(t, "testdata/"+s.name+".db"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			db := open(t, path, store.Options{})
+			copies := filepath.Join(t.TempDir(), "backups")
+			db := open(t, path, store.Options{Copies: copies})
+			copied(t, copies, s.name != newest, contents(t, "testdata/"+s.name+".db"))
 			svc, memos := services(t, db)
 			defer svc.Close()
 			res, err := svc.Search(t.Context(), user(1), vector.Query{Text: "memory 4 tea", TopK: 50})
@@ -177,5 +179,27 @@ func writeFrozen(t *testing.T, name string) {
 		if err := os.WriteFile(file, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// copied checks that an older database was copied before it was migrated, as it was.
+func copied(t *testing.T, dir string, want bool, original []byte) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || (len(found) == 1) != want {
+		t.Fatalf("copies %q, %v; want one: %v", found, err, want)
+	}
+	if !want {
+		return
+	}
+	before := filepath.Join(t.TempDir(), "before.db")
+	if err := os.WriteFile(before, original, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(schema(t, before), schema(t, found[0])); d != "" {
+		t.Errorf("the copy has another schema (-was +copy):\n%s", d)
+	}
+	if st, err := os.Stat(found[0]); err != nil || st.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
+		t.Errorf("mode of the copy: %v, %v", st.Mode(), err)
 	}
 }

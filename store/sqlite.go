@@ -10,11 +10,8 @@ import (
 	"time"
 
 	"github.com/glebarez/sqlite"
-	"github.com/go-gormigrate/gormigrate/v2"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
-
-	"reverie/store/migrations"
 )
 
 const (
@@ -69,7 +66,7 @@ func (e *sqliteEngine) connect(ctx context.Context, o Options) error {
 	if e.w, e.wsql, err = openPool(ctx, sqliteDSN(e.path, append(common, "cache_size(-8000)"), "immediate"), 1); err != nil {
 		return err
 	}
-	if err := e.migrate(ctx); err != nil {
+	if err := e.migrate(ctx, o.Copies); err != nil {
 		return err
 	}
 	if err := e.checkWritable(ctx, o.BusyTimeout); err != nil {
@@ -154,26 +151,6 @@ func openPool(ctx context.Context, dsn string, n int) (*gorm.DB, *sql.DB, error)
 		}
 	}
 	return nil, nil, lastErr
-}
-
-func (e *sqliteEngine) migrate(ctx context.Context) error {
-	var have int
-	if err := e.wsql.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
-		return err
-	}
-	switch want := migrations.Version(); {
-	case have == want:
-		return nil
-	case have > want:
-		return fmt.Errorf("%w: %s has schema %d and this program knows up to %d; install the newer reverie", ErrNewer, e.path, have, want)
-	}
-	// One immediate transaction: of several processes that start at once, one migrates
-	// and the others then find nothing to do.
-	g := gormigrate.New(e.w.WithContext(ctx), &gormigrate.Options{TableName: "migrations", IDColumnName: "id", IDColumnSize: 64, UseTransaction: true}, migrations.SQLite())
-	if err := g.Migrate(); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	return nil
 }
 
 func (e *sqliteEngine) close() error {

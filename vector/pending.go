@@ -193,9 +193,10 @@ func (s *Service) fillOne(ctx context.Context, r record, e embedded) error {
 		if now.Content != r.Content || !now.Pending || now.State != Live || sv.Space != e.space {
 			return store.ErrUnchanged // changed meanwhile; what it needs now waits in turn
 		}
-		if err := setVector(tx, r.rid, e.space, e.packed); err != nil {
+		// By the row as it is now: a restored backup may have given its number to another one.
+		if err := setVector(tx, now.rid, e.space, e.packed); err != nil {
 			return err
 		}
-		return tx.Exec("UPDATE memories SET rev = ? WHERE rid = ? AND part = ?", tx.Version, r.rid, r.Partition).Error
+		return tx.Exec("UPDATE memories SET rev = ? WHERE rid = ? AND part = ?", tx.Version, now.rid, r.Partition).Error
 	})
 }
