@@ -32,16 +32,16 @@ func parseDSN(dsn string, busy time.Duration) (*pgx.ConnConfig, error) {
 		return nil, errors.New("the address of the PostgreSQL database (not shown, it may hold a password) cannot be read; it must have the form postgres://user:password@host:5432/database, special characters of the password as %XX")
 	}
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, connectTimeout)
-	if _, ok := cfg.RuntimeParams["application_name"]; !ok {
-		cfg.RuntimeParams["application_name"] = applicationName
-	}
-	for name, d := range map[string]time.Duration{
-		"statement_timeout":                   statementTimeout,
-		"lock_timeout":                        busy,
-		"idle_in_transaction_session_timeout": idleTimeout,
+	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	for name, value := range map[string]string{
+		"application_name":                    applicationName,
+		"statement_timeout":                   ms(statementTimeout),
+		"lock_timeout":                        ms(busy),
+		"idle_in_transaction_session_timeout": ms(idleTimeout),
+		"jit":                                 "off", // short statements: compiling them takes longer than they do
 	} {
 		if _, ok := cfg.RuntimeParams[name]; !ok {
-			cfg.RuntimeParams[name] = strconv.FormatInt(d.Milliseconds(), 10)
+			cfg.RuntimeParams[name] = value
 		}
 	}
 	// A peer that has vanished without a word is noticed within a minute.

@@ -32,7 +32,7 @@ func testModel(t *testing.T, e storetest.Engine) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++ // a partition of its own for each sequence
-		if e.Name == store.Postgres && n > 12 {
+		if e.Name == store.Postgres && n > 6 {
 			return // the rules are the same, and a server takes ten times the time
 		}
 		m := &model{t: t, homes: homes, who: caller.Caller{User: fmt.Sprint(n), Platform: "Local"}, live: map[string]string{}, all: map[string]string{}}
