@@ -41,7 +41,12 @@ func (x *exportCmd) Run(ctx context.Context, e *env) error {
 		if x.File == "-" {
 			said = e.stderr // stdout is the export
 			err = write(e.stdout)
-		} else if err = x.mayReplace(); err == nil {
+		} else if regular, rerr := x.mayReplace(); rerr != nil {
+			err = rerr
+		} else {
+			if !regular {
+				said = e.stderr // it may be stdout by another name
+			}
 			err = transfer.WriteFile(x.File, write)
 		}
 		if err != nil {
@@ -63,25 +68,28 @@ func (x *exportCmd) Run(ctx context.Context, e *env) error {
 }
 
 // mayReplace refuses to write over something that is no export: a slip of the pen must
-// not cost a database.
-func (x *exportCmd) mayReplace() error {
-	f, err := os.Open(x.File)
-	if errors.Is(err, fs.ErrNotExist) || x.Force && err == nil {
-		if err == nil {
-			f.Close()
-		}
-		return nil
+// not cost a database. regular is false for pipes and the like, which are not replaced.
+func (x *exportCmd) mayReplace() (regular bool, err error) {
+	st, err := os.Stat(x.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	case !st.Mode().IsRegular(), x.Force: // reading a pipe would wait for its other end
+		return st.Mode().IsRegular(), nil
 	}
+	f, err := os.Open(x.File)
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer f.Close()
 	head := make([]byte, 64)
 	n, _ := io.ReadFull(f, head)
 	if n > 0 && !bytes.HasPrefix(head[:n], []byte(`{"format":"reverie-export"`)) {
-		return usage(fmt.Errorf("%s is there and is no export; give another name, or --force to replace it", x.File))
+		return true, usage(fmt.Errorf("%s is there and is no export; give another name, or --force to replace it", x.File))
 	}
-	return nil
+	return true, nil
 }
 
 // importCmd groups the ways in. The plain one reads what export wrote.
@@ -140,27 +148,45 @@ func (x *importFileCmd) Run(ctx context.Context, e *env) error {
 	})
 }
 
-// seekable opens a file, or keeps what stdin has in a temporary one: it is read twice.
+// seekable opens a file; what stdin or a pipe has is kept in a temporary one, for it is
+// read twice.
 func (e *env) seekable(name string) (f *os.File, done func(), err error) {
-	if name != "-" {
-		if f, err = os.Open(name); err != nil {
-			return nil, nil, err
-		}
-		return f, func() { f.Close() }, nil
+	if name == "-" {
+		return spooled(e.stdin, "stdin")
 	}
+	if f, err = os.Open(name); err != nil {
+		return nil, nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = usage(fmt.Errorf("%s is a folder; an export is a file (notes of P2: reverie import p2 DIR)", name))
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	if !st.Mode().IsRegular() {
+		defer f.Close()
+		return spooled(f, name)
+	}
+	return f, func() { f.Close() }, nil
+}
+
+// spooled keeps all that r has in a temporary file.
+func spooled(r io.Reader, name string) (f *os.File, done func(), err error) {
 	if f, err = os.CreateTemp("", "reverie-import-*"); err != nil { // mode 0600
-		return nil, nil, fmt.Errorf("keep stdin: %w", err)
+		return nil, nil, fmt.Errorf("keep %s: %w", name, err)
 	}
 	done = func() {
 		f.Close()
 		os.Remove(f.Name())
 	}
-	if _, err = io.Copy(f, e.stdin); err == nil {
+	if _, err = io.Copy(f, r); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		done()
-		return nil, nil, fmt.Errorf("keep stdin: %w", err)
+		return nil, nil, fmt.Errorf("keep %s: %w", name, err)
 	}
 	return f, done, nil
 }

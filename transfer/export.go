@@ -39,10 +39,12 @@ type ExportReport struct {
 // it. An unknown partition is [ErrNoPartition], and nothing is written.
 func Export(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (ExportReport, error) {
 	var r ExportReport
+	var unwritten error // not the store's error, whatever it looks like
 	put := func(v any) error {
 		b, err := encode(v)
 		if err == nil {
 			_, err = w.Write(b)
+			unwritten = err
 		}
 		return err
 	}
@@ -73,6 +75,9 @@ func Export(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (Ex
 		}
 		return put(endLine{typeEnd, r.Memos, r.Memories})
 	})
+	if unwritten != nil {
+		err = unwritten
+	}
 	if err != nil {
 		return r, fmt.Errorf("export: %w", err)
 	}

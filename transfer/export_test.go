@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"reverie/internal/caller"
+	"reverie/store"
 	"reverie/store/storetest"
 	"reverie/transfer"
 	"reverie/vector"
@@ -142,6 +144,10 @@ func TestExport(t *testing.T) {
 	full := errors.New("no space")
 	if _, err := transfer.Export(t.Context(), h.db, failing{full}, transfer.ExportOptions{}); !errors.Is(err, full) {
 		t.Errorf("a writer that fails: %v", err)
+	}
+	// It is not the database's disk that is full.
+	if _, err := transfer.Export(t.Context(), h.db, failing{syscall.ENOSPC}, transfer.ExportOptions{}); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, store.ErrFull) {
+		t.Errorf("a writer without room: %v", err)
 	}
 }
 

@@ -205,3 +205,46 @@ func TestWriteFile(t *testing.T) {
 		t.Errorf("%d files are left, want 1", len(entries))
 	}
 }
+
+// What a path leads to is written, and what stands at the path stays what it is.
+func TestWriteFileThrough(t *testing.T) {
+	hello := func(w io.Writer) error { _, err := io.WriteString(w, "hello"); return err }
+	t.Run("a link", func(t *testing.T) {
+		dir := t.TempDir()
+		link := filepath.Join(dir, "link")
+		write(t, dir, map[string]string{"to/x": "before"})
+		if err := os.Symlink(filepath.Join("to", "x"), link); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+		if err := transfer.WriteFile(link, hello); err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := os.ReadFile(filepath.Join(dir, "to", "x")); string(b) != "hello" {
+			t.Errorf("the file has %q", b)
+		}
+		if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link: %v, %v", st, err)
+		}
+	})
+	t.Run("a device", func(t *testing.T) {
+		link := filepath.Join(t.TempDir(), "null")
+		if err := os.Symlink(os.DevNull, link); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+		if err := transfer.WriteFile(link, hello); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := os.Stat(link); err != nil || st.Mode().IsRegular() {
+			t.Errorf("the device became %v, %v", st, err)
+		}
+	})
+	t.Run("a folder", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := transfer.WriteFile(dir, hello); err == nil || !strings.Contains(err.Error(), "folder") {
+			t.Errorf("error %v", err)
+		}
+		if left := tree(t, dir); len(left) > 0 {
+			t.Errorf("left %v", left)
+		}
+	})
+}

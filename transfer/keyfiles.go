@@ -19,6 +19,7 @@ var keyLike = regexp.MustCompile(`^([A-Za-z0-9]+_)?(Private|Group|Channel|user|g
 
 // files moves what is named after old keys: profiles and folders of notes. The names are
 // looked up in the folders and not in the database, so that an interrupted run is made good.
+// What cannot be moved is listed and no error: the partitions have moved already.
 func (o MigrateOptions) files(r *MigrateReport) error {
 	root, err := os.OpenRoot(o.Home) // a symbolic link must not lead out of the home
 	if err != nil {
@@ -36,7 +37,8 @@ func (o MigrateOptions) files(r *MigrateReport) error {
 			continue
 		}
 		if err != nil {
-			return err
+			f.left(where.dir, fmt.Sprintf("not a folder of this home that can be read (%v)", err))
+			continue
 		}
 		for _, e := range entries {
 			old, ok := strings.CutSuffix(e.Name(), where.ext)
@@ -56,7 +58,7 @@ func (o MigrateOptions) files(r *MigrateReport) error {
 				continue
 			}
 			if err := f.move(from, path.Join(where.dir, to+where.ext)); err != nil {
-				return err
+				f.left(from, err.Error())
 			}
 		}
 	}

@@ -129,18 +129,21 @@ func anyOld(ctx context.Context, db *store.DB, o MigrateOptions) (found bool, er
 			if found {
 				break
 			}
-			if _, ok := caller.CurrentKey(key); !ok {
-				hint, err := scopeHint(g, key)
-				if err != nil {
-					return err
-				}
-				held, err := holds(g, key)
-				if err != nil {
-					return err
-				}
-				_, ok := caller.ParseKey(key, hint, o.Platform)
-				found = ok && held
+			if _, ok := caller.CurrentKey(key); ok {
+				continue
 			}
+			held, err := holds(g, key)
+			if err != nil {
+				return err
+			}
+			if !held {
+				continue
+			}
+			_, reason, err := place(g, key, o.Platform)
+			if err != nil {
+				return err
+			}
+			found = reason == ""
 		}
 		return nil
 	})
@@ -172,13 +175,12 @@ func (o MigrateOptions) partitions(g *gorm.DB, r *MigrateReport) error {
 		if !held {
 			continue // what a move leaves behind
 		}
-		hint, err := scopeHint(g, key)
+		to, reason, err := place(g, key, o.Platform)
 		if err != nil {
 			return err
 		}
-		to, ok := caller.ParseKey(key, hint, o.Platform)
-		if !ok {
-			u, err := stays(g, key, why(key, hint))
+		if reason != "" {
+			u, err := stays(g, key, reason)
 			if err != nil {
 				return err
 			}
@@ -198,6 +200,35 @@ func (o MigrateOptions) partitions(g *gorm.DB, r *MigrateReport) error {
 		}
 	}
 	return nil
+}
+
+// place says under which key a partition belongs, or why it stays under its own.
+func place(g *gorm.DB, key, platform string) (to caller.Key, reason string, err error) {
+	hint, err := scopeHint(g, key)
+	if err != nil {
+		return to, "", err
+	}
+	to, ok := caller.ParseKey(key, hint, platform)
+	if !ok {
+		return to, why(key, hint), nil
+	}
+	var private, others int
+	err = g.Raw(`SELECT (SELECT COUNT(*) FROM memories WHERE part = ? AND private = 1), CASE WHEN EXISTS (SELECT 1 FROM memories WHERE part = ?)
+		OR EXISTS (SELECT 1 FROM journal WHERE part = ? AND kind <> ?) THEN 1 ELSE 0 END`, key, key, key, string(journal.KindMemo)).Row().Scan(&private, &others)
+	switch {
+	case err != nil:
+		return to, "", err
+	case private > 0 && to.Scope() == caller.ScopeGroup:
+		return to, fmt.Sprintf("%d of its memories are private, which a group's cannot be", private), nil
+	case others > 0:
+		return to, "", nil
+	}
+	// Only a memo: if that has to stay nothing moves, and no backup is made for it.
+	differ, err := memosDiffer(g, key, to.String())
+	if differ {
+		reason = memoStays(key)
+	}
+	return to, reason, err
 }
 
 // why says in what way a key is none that can be placed.

@@ -134,6 +134,15 @@ func TestMigrateKeys(t *testing.T) {
 			h.note(t, ann, "new memo")
 		}, []string{ann + " memo new memo", ann + " user live a", "user_1 memo old memo"},
 			[]string{"user_1 -> " + ann + ": 1, 0"}, []string{"user_1: both have a memo"}},
+		{"only a memo that differs", func(t *testing.T, h *home) {
+			h.note(t, "user_1", "old memo")
+			h.note(t, ann, "new memo")
+		}, []string{ann + " memo new memo", "user_1 memo old memo"}, nil, []string{"user_1: both have a memo"}},
+		{"private memories under a group's key", func(t *testing.T, h *home) {
+			h.hold(t, "group_1", given(1, "a", ofGroup), given(2, "b", private))
+			h.hold(t, "group_2", given(3, "c", ofGroup))
+		}, []string{"QQPlatform_Group_2 group live c", "group_1 group live a", "group_1 user live private b"},
+			[]string{"group_2 -> QQPlatform_Group_2: 1, 0"}, []string{"group_1: private"}},
 		{"two memos that are the same", func(t *testing.T, h *home) {
 			h.note(t, "user_1", "1", "2", "memo")
 			h.note(t, ann, "memo")
@@ -192,8 +201,11 @@ func TestMigrateKeys(t *testing.T) {
 				h.sound(t)
 				after := h.export(t)
 				again := h.migrate(t, o)
-				if len(again.Unplaced) != len(tt.left) || h.export(t) != after {
+				if len(again.Moved) > 0 || len(again.Unplaced) != len(tt.left) || h.export(t) != after {
 					t.Errorf("again: %+v", again)
+				}
+				if want := min(1, len(tt.move)); backups != want {
+					t.Errorf("%d backups after a run that had nothing to do, want %d", backups, want)
 				}
 			})
 		})
@@ -436,9 +448,26 @@ func TestMigrateKeysLinks(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "profile")); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
-	transfer.MigrateKeys(t.Context(), h.db, transfer.MigrateOptions{Home: dir})
+	h.hold(t, "user_1", given(1, "a"))
+	write(t, dir, map[string]string{"memories/session/user_1/a.md": "a"})
+	r := h.migrate(t, transfer.MigrateOptions{Home: dir})
 	if d := cmp.Diff(map[string]string{"user_1.md": "one"}, tree(t, outside)); d != "" {
 		t.Errorf("outside:\n%s", d)
+	}
+	if len(r.Moved) != 1 || len(r.Files) != 1 || len(r.Unplaced) != 1 || r.Unplaced[0].File != "profile" {
+		t.Errorf("report %+v; the link is left, and the rest moves", r)
+	}
+}
+
+// What is in the way of files is listed, for the partitions have moved by then.
+func TestMigrateKeysNoFolder(t *testing.T) {
+	h := newHome(t, storetest.Engines(t)[0])
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"profile": "a file", "memories/session/group_1/a.md": "a"})
+	h.hold(t, "user_1", given(1, "a"))
+	r := h.migrate(t, transfer.MigrateOptions{Home: dir})
+	if len(r.Moved) != 1 || len(r.Files) != 1 || len(r.Unplaced) != 1 || r.Unplaced[0].File != "profile" || h.marked(t) {
+		t.Errorf("report %+v", r)
 	}
 }
 

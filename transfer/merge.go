@@ -9,6 +9,7 @@ import (
 
 	"reverie/internal/caller"
 	"reverie/journal"
+	"reverie/memo"
 	"reverie/store"
 	"reverie/vector"
 )
@@ -166,9 +167,8 @@ func (m *merger) memo() (moved bool, left string, err error) {
 	if err != nil {
 		return false, "", err
 	}
-	if mine.Content != "" && theirs.Content != "" && mine.Content != theirs.Content {
-		return false, "both have a memo, and they differ: read the old one with reverie export - --partition " + m.from +
-			"; put what is worth keeping into the new one, or clear that and run this again", nil
+	if differ(mine, theirs) {
+		return false, memoStays(m.from), nil
 	}
 	err = g.Exec("UPDATE journal SET part = ?, object = ? WHERE part = ? AND kind = ?", to, to, m.from, string(journal.KindMemo)).Error
 	if err != nil || mine.Version == 0 {
@@ -190,4 +190,23 @@ func (m *merger) memo() (moved bool, left string, err error) {
 		return false, "", err
 	}
 	return mine.Content != "", "", journal.Append(m.tx, m.by, journal.Change{Kind: journal.KindMemo, Object: to, Action: journal.Update, Before: theirs, After: next})
+}
+
+// differ reports whether two memos cannot become one.
+func differ(a, b memo.Memo) bool {
+	return a.Content != "" && b.Content != "" && a.Content != b.Content
+}
+
+func memosDiffer(g *gorm.DB, from, to string) (bool, error) {
+	a, err := readMemo(g, from)
+	if err != nil {
+		return false, err
+	}
+	b, err := readMemo(g, to)
+	return err == nil && differ(a, b), err
+}
+
+func memoStays(key string) string {
+	return "both have a memo, and they differ: read the old one with reverie export - --partition " + key +
+		"; put what is worth keeping into the new one, or clear that and run this again"
 }
