@@ -44,17 +44,13 @@ func (e *postgresEngine) resolve(s *slot, l lost) (stored bool, err error) {
 			return err
 		}
 		defer conn.Close()
-		pg, err := driverConn(conn)
-		if err != nil {
-			return err
-		}
 		if err := e.bury(ctx, conn, s); err != nil {
-			return broken(pg, err)
+			return broken(conn, err)
 		}
 		var last int64
 		err = conn.QueryRowContext(ctx, "INSERT INTO writers (id, change) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET at = now() RETURNING change", s.id).Scan(&last)
 		stored = last == s.change
-		return broken(pg, err)
+		return broken(conn, err)
 	})
 	if err != nil {
 		return false, fmt.Errorf("%w: the connection to %s broke while a change was being stored, and it has not answered since (%s): the change may be there or not; look before you make it again (%w)",

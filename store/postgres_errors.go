@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -24,8 +23,8 @@ func (e *brokenError) Unwrap() error { return e.err }
 
 // broken marks an error of a connection that is gone. What the function that ran on it
 // made of the error does not matter then.
-func broken(pg *pgx.Conn, err error) error {
-	if err == nil || !pg.IsClosed() {
+func broken(conn *sql.Conn, err error) error {
+	if err == nil || !gone(conn) {
 		return err
 	}
 	return &brokenError{err}

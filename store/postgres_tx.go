@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/gorm"
@@ -78,27 +77,24 @@ func (e *postgresEngine) attempt(ctx context.Context, s *slot, c change) (err er
 	waiting := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestChange)
 	defer cancel()
-	pg, err := driverConn(conn)
-	if err != nil {
-		return err
-	}
 	if err := e.bury(ctx, conn, s); err != nil {
-		return broken(pg, err)
+		return broken(conn, err)
 	}
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return broken(pg, err)
+		return broken(conn, err)
 	}
-	here := lost{pid: pg.PgConn().PID()}
+	pid, _ := state(conn)
+	here := lost{pid: pid}
 	done := false
 	defer func() { // also when c.run panics
 		if done {
 			return
 		}
 		tx.Rollback()
-		if pg.IsClosed() {
+		if gone(conn) {
 			s.lost = &here
-			err = broken(pg, err)
+			err = broken(conn, err)
 		}
 	}()
 	s.change++
@@ -110,7 +106,7 @@ func (e *postgresEngine) attempt(ctx context.Context, s *slot, c change) (err er
 		return err
 	}
 	// A COMMIT of a transaction that is over already would be answered with success.
-	if status := pg.PgConn().TxStatus(); status != 'T' && !pg.IsClosed() {
+	if _, status := state(conn); status != inTransaction && status != closed {
 		return fmt.Errorf("a statement ended the transaction, or its error was passed over (state %q); nothing more was stored", status)
 	}
 	err = tx.Commit()
@@ -119,7 +115,7 @@ func (e *postgresEngine) attempt(ctx context.Context, s *slot, c change) (err er
 	case err == nil:
 		done = true
 		return nil
-	case !pg.IsClosed(), errors.As(err, &said) && said.Severity == "ERROR":
+	case !gone(conn), errors.As(err, &said) && said.Severity == "ERROR":
 		return err // the server's own word that it was rolled back
 	}
 	stored, derr := e.resolve(s, here)
@@ -147,14 +143,33 @@ func begin(ctx context.Context, tx *sql.Tx, s *slot, c change) (version, xid int
 	return version, xid, err
 }
 
-// driverConn is the connection behind one of a pool. It may be looked at while the other
-// is held.
-func driverConn(conn *sql.Conn) (pg *pgx.Conn, err error) {
-	err = conn.Raw(func(dc any) error {
-		pg = dc.(*stdlib.Conn).Conn()
+// States of a connection, as the driver tells them and one more.
+const (
+	inTransaction = 'T'
+	closed        = '-'
+)
+
+// state asks the driver for the number of the server's process behind a connection and
+// for the state. Only under the lock that this takes is it safe to ask: when a context
+// ends, database/sql ends the transaction from another goroutine.
+func state(conn *sql.Conn) (pid uint32, status byte) {
+	err := conn.Raw(func(dc any) error {
+		pg := dc.(*stdlib.Conn).Conn()
+		pid, status = pg.PgConn().PID(), pg.PgConn().TxStatus()
+		if pg.IsClosed() {
+			status = closed
+		}
 		return nil
 	})
-	return pg, err
+	if err != nil { // given back as a bad one
+		status = closed
+	}
+	return pid, status
+}
+
+func gone(conn *sql.Conn) bool {
+	_, status := state(conn)
+	return status == closed
 }
 
 func (e *postgresEngine) read(ctx context.Context, fn func(*gorm.DB) error) error {
@@ -172,19 +187,15 @@ func (e *postgresEngine) readOnce(ctx context.Context, fn func(*gorm.DB) error) 
 		return err
 	}
 	defer conn.Close()
-	pg, err := driverConn(conn)
-	if err != nil {
-		return err
-	}
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return broken(pg, err)
+		return broken(conn, err)
 	}
 	defer tx.Rollback()
 	if err := fn(within(ctx, e.r, tx)); err != nil {
-		return broken(pg, err)
+		return broken(conn, err)
 	}
-	return broken(pg, tx.Commit())
+	return broken(conn, tx.Commit())
 }
 
 func (e *postgresEngine) version(ctx context.Context, part string) (v int64, err error) {
