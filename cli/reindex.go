@@ -31,6 +31,9 @@ type reindexReport struct {
 func (r *reindexCmd) Run(ctx context.Context, e *env) error {
 	return e.withApp(ctx, func(a *app, _ caller.Caller) error {
 		f, err := a.spaces.Check(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // names the signal
+		}
 		if err != nil {
 			return fmt.Errorf("%w; nothing was changed", err)
 		}

@@ -81,7 +81,7 @@ func (r *Remote) ask() (*measured, error) {
 	defer r.mu.Unlock()
 	if r.forgets == forgets {
 		r.known.Store(m)
-		r.log.Info("embedding model measured", "protocol", m.space.Protocol, "model", m.space.Model, "dimension", m.space.Dim)
+		r.log.Debug("embedding model measured", "protocol", m.space.Protocol, "model", m.space.Model, "dimension", m.space.Dim)
 	}
 	return m, nil
 }
@@ -96,14 +96,8 @@ func (r *Remote) measure(ctx context.Context) (*measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{query: o.QueryPrefix, document: o.DocumentPrefix}
-	query, document := knownPrefixes(is.model)
-	if m.query == Auto {
-		m.query = query
-	}
-	if m.document == Auto {
-		m.document = document
-	}
+	m := &measured{}
+	m.query, m.document = o.prefixes(is.model)
 	m.space = Space{Protocol: r.protocol, Model: is.model, BaseURL: r.conn.base, Version: spaceVersion(m.query, m.document, o.Dimensions)}
 	m.passage.Store(int64(passageCost(is.context, max(cost(m.query), cost(m.document)))))
 	m.batch.Store(int64(o.BatchSize))

@@ -113,8 +113,8 @@ func newRemote(name, standard string, p protocol, o RemoteOptions, describe func
 }
 
 // Space returns what is known without asking: before [Remote.Probe] has
-// succeeded its Dim is 0, its Model the configured name or "" for [Auto], and
-// its Version "". Vectors exist only once Dim is known.
+// succeeded its Dim is 0, and with [Auto] its Model and Version are "". Vectors
+// exist only once Dim is known.
 func (r *Remote) Space() Space {
 	if m := r.known.Load(); m != nil {
 		return m.space
@@ -122,8 +122,22 @@ func (r *Remote) Space() Space {
 	s := Space{Protocol: r.protocol, BaseURL: r.conn.base}
 	if r.options.Model != Auto {
 		s.Model = r.options.Model
+		query, document := r.options.prefixes(s.Model)
+		s.Version = spaceVersion(query, document, r.options.Dimensions)
 	}
 	return s
+}
+
+// prefixes returns what is put before queries and documents of a model.
+func (o RemoteOptions) prefixes(model string) (query, document string) {
+	query, document = knownPrefixes(model)
+	if o.QueryPrefix != Auto {
+		query = o.QueryPrefix
+	}
+	if o.DocumentPrefix != Auto {
+		document = o.DocumentPrefix
+	}
+	return query, document
 }
 
 // Warm makes the server load the model, so that the first search does not wait.

@@ -140,3 +140,32 @@ func TestRemoteForgetDuringProbe(t *testing.T) {
 		t.Errorf("dimension %d afterwards", got)
 	}
 }
+
+// The space of a named model is known but for its dimension before the server is asked:
+// by it stored vectors are recognised.
+func TestRemoteSpaceBeforeProbe(t *testing.T) {
+	s := embedtest.Start(t, embedtest.Model{Name: "nomic-embed-text"})
+	tests := []struct {
+		name    string
+		options embedding.RemoteOptions
+	}{
+		{"no prefixes", embedding.RemoteOptions{}},
+		{"of the family", embedding.RemoteOptions{QueryPrefix: embedding.Auto, DocumentPrefix: embedding.Auto}},
+		{"own", embedding.RemoteOptions{QueryPrefix: "q: ", DocumentPrefix: embedding.Auto}},
+		{"dimensions", embedding.RemoteOptions{QueryPrefix: embedding.Auto, DocumentPrefix: embedding.Auto, Dimensions: 32}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.options.Model = "nomic-embed-text"
+			for protocol := range protocols() {
+				r := connect(t, protocol, s, tt.options)
+				before := r.Space()
+				want := probe(t, r)
+				want.Dim = 0
+				if before != want {
+					t.Errorf("%s: before %+v, after %+v", protocol, before, want)
+				}
+			}
+		})
+	}
+}

@@ -379,8 +379,8 @@ func TestSpaceReembedResumes(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := p.spaces.Reembed(ctx, spaces.ReembedOptions{}); !errors.Is(err, context.Canceled) {
-		t.Fatalf("interrupted: %v", err)
+	if n, err := p.spaces.Reembed(ctx, spaces.ReembedOptions{}); !errors.Is(err, context.Canceled) || n != 20 {
+		t.Fatalf("interrupted: %d are done, %v", n, err)
 	}
 	p.close()
 	e.each = nil

@@ -197,7 +197,7 @@ func (m *Manager) compare(g *gorm.DB, r row, sp embedding.Space, have, canary Ca
 	case sameName(sp, r.Space):
 		f.Reason = fmt.Sprintf("the model behind the name of %s was exchanged (cosine of known sentences %.2f)", Label(r.Space), least)
 	default:
-		f.Reason = fmt.Sprintf("the stored vectors are of %s", Label(r.Space))
+		f.Reason = differ(r.Space, sp)
 	}
 	if f.Consistent {
 		return false, nil

@@ -360,7 +360,10 @@ func (m *Manager) known(ctx context.Context, sv store.Serving) (*Current, error)
 	if m.target != nil && sameName(known(m.target, r.Space), r.Space) {
 		return m.judge(ctx, sv, r, m.target, true)
 	}
-	mismatch := fmt.Sprintf("the stored vectors are of %s, the configured embedder is %s", Label(r.Space), m.targetLabel())
+	mismatch := fmt.Sprintf("the stored vectors are of %s, no embedder is configured", Label(r.Space))
+	if m.target != nil {
+		mismatch = differ(r.Space, m.target.Space())
+	}
 	e := m.olds[r.id]
 	if e == nil && m.opts.Old != nil {
 		if e, err = m.opts.Old(r.Space); err != nil {
@@ -386,7 +389,7 @@ func (m *Manager) known(ctx context.Context, sv store.Serving) (*Current, error)
 func known(e Embedder, stored embedding.Space) embedding.Space {
 	sp := e.Space()
 	if sp.Model == "" {
-		sp.Model = stored.Model
+		sp.Model, sp.Version = stored.Model, stored.Version
 	}
 	return sp
 }

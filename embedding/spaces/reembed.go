@@ -103,10 +103,10 @@ func (r *reembedding) run(ctx context.Context) (int, error) {
 		}
 	}
 	if err := r.fill(ctx); err != nil {
-		return 0, err
+		return r.done(ctx), err
 	}
 	if err := r.serve(ctx); err != nil {
-		return 0, err
+		return r.done(ctx), err
 	}
 	have, _, err := r.count(ctx)
 	if err != nil {
@@ -373,6 +373,17 @@ func (m *Manager) vectors(ctx context.Context) (n int, err error) {
 		return nil
 	})
 	return n, err
+}
+
+// done counts what was embedded before an error, which may be the end of the context.
+func (r *reembedding) done(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	have, _, err := r.count(ctx)
+	if err != nil {
+		r.log.Debug("what was embedded is not counted", "error", err)
+	}
+	return have
 }
 
 // count adds up what has a vector in the new space.

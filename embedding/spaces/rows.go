@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,8 +136,14 @@ func deleteRow(g *gorm.DB, id int64) error {
 // that name and version, after the model behind it was exchanged or everything was to be
 // embedded anew.
 func baseVersion(version string) string {
-	base, _, _ := strings.Cut(version, "+")
-	return base
+	at := strings.LastIndexByte(version, '+')
+	if at < 0 {
+		return version
+	}
+	if _, err := strconv.ParseUint(version[at+1:], 10, 32); err != nil {
+		return version // a plus of its own
+	}
+	return version[:at]
 }
 
 // sameName reports whether two spaces are configured alike; whether they are the same
@@ -176,4 +183,13 @@ func Label(sp embedding.Space) string {
 		s += fmt.Sprintf(", %d numbers", sp.Dim)
 	}
 	return s
+}
+
+// differ says for people how the stored vectors and a configured embedder differ.
+func differ(stored, configured embedding.Space) string {
+	if stored.Protocol == configured.Protocol && stored.Model == configured.Model && stored.BaseURL == configured.BaseURL &&
+		baseVersion(stored.Version) != baseVersion(configured.Version) {
+		return fmt.Sprintf("the stored vectors are of %s with other prefixes or dimensions than are configured now", Label(stored))
+	}
+	return fmt.Sprintf("the stored vectors are of %s, the configured embedder is %s", Label(stored), Label(configured))
 }

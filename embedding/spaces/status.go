@@ -110,7 +110,10 @@ func (m *Manager) Status(ctx context.Context) (Status, error) {
 		}
 	default:
 		s.State = Inconsistent
-		s.Advice = fmt.Sprintf("the stored vectors are of %s, the configured embedder is %s; run: reverie reindex", s.Serving.Label(), s.Configured)
+		s.Advice = "no embedder is configured"
+		if m.target != nil {
+			s.Advice = differ(serving.Space, m.target.Space()) + "; run: reverie reindex"
+		}
 	}
 	return s, err
 }
