@@ -150,7 +150,11 @@ func TestOpenTogether(t *testing.T) { storetest.Each(t, testOpenTogether) }
 
 func testOpenTogether(t *testing.T, e storetest.Engine) {
 	const goroutines, processes, writes = 4, 4, 5
-	for round := range 3 {
+	rounds := 3
+	if e.Name == store.Postgres {
+		rounds = 1 // the server makes it slower, not different
+	}
+	for round := range rounds {
 		h := e.New(t)
 		if e.Server() != nil {
 			h.DSN = e.Server().Empty(t)
