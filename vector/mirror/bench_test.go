@@ -152,6 +152,7 @@ func BenchmarkNearest(b *testing.B) {
 			}
 			slices.Sort(times)
 			b.ReportMetric(float64(found)/float64(10*i), "recall@10")
+			b.ReportMetric(float64(times[0].Microseconds()), "min-µs")
 			b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
 			b.ReportMetric(float64(times[len(times)*95/100].Microseconds()), "p95-µs")
 		})

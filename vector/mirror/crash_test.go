@@ -40,7 +40,7 @@ func child(path, url string) {
 		panic(err)
 	}
 	mirror.New(db, c, mirror.Options{
-		Name: "test", Buckets: 4, Poll: 10 * time.Millisecond, Linger: 10 * time.Millisecond, LeaseTTL: 300 * time.Millisecond,
+		Name: "test", Buckets: 4, Poll: 10 * time.Millisecond, Linger: 10 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}).Run(ctx)
 	os.Exit(1)
@@ -50,8 +50,8 @@ func child(path, url string) {
 // does not put right: no record is missing, none is left over.
 func TestProcessKilled(t *testing.T) {
 	srv := chromatest.Start(t)
-	w := newWorld(t, sqlite(), srv.URL)
-	w.opts.LeaseTTL = 300 * time.Millisecond
+	g := newGate(t, srv)
+	w := newWorld(t, sqlite(), g.URL)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestProcessKilled(t *testing.T) {
 			before[name] = w.write(name, texts(fmt.Sprintf("round %d\nof", round), 60)...)
 		}
 		cmd := exec.Command(exe, "-test.run=^$")
-		cmd.Env = append(os.Environ(), childEnv+"="+w.home.Path, childURL+"="+srv.URL)
+		cmd.Env = append(os.Environ(), childEnv+"="+w.home.Path, childURL+"="+g.URL)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -82,6 +82,11 @@ func TestProcessKilled(t *testing.T) {
 		time.Sleep(time.Duration(200+rand.IntN(600)) * time.Millisecond)
 		cmd.Process.Kill()
 		cmd.Wait()
+		// The lease runs out when the server is done with the last request of the dead.
+		g.idle()
+		if err := w.db.Exec(t.Context(), "DELETE FROM leases"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	m := w.run()
 	if v, want := w.await(m), 2*6*(60*rounds-10*(rounds-1)); v.Records != want {

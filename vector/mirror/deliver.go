@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"gorm.io/gorm"
 
 	"reverie/store"
 	"reverie/vector/chroma"
@@ -101,15 +98,9 @@ func (s *session) pass(ctx context.Context) (n int, err error) {
 // deliver adds what is to be sent of a partition to the batch, which is sent when it is
 // full.
 func (s *session) deliver(ctx context.Context, b *batch, d delivery) error {
-	empty := false
-	if d.since == unsent {
-		var err error
-		if empty, err = s.empty(ctx, bucketOf(d.part, s.buckets), b.col); err != nil {
-			return err
-		}
-	}
+	fill := d.since == unsent && s.fresh[bucketOf(d.part, s.buckets)]
 	var there map[string]bool // what the server may have and must not keep
-	if d.gone || d.since < 0 && !empty {
+	if d.gone || d.since < 0 && !fill {
 		// What was moved to this partition from one before it in the batch is there first.
 		err := s.flush(ctx, b)
 		if err == nil {
@@ -189,158 +180,4 @@ func (s *session) add(ctx context.Context, b *batch, it item) error {
 		return nil
 	}
 	return s.flush(ctx, b)
-}
-
-// flush sends the batch and empties it.
-func (s *session) flush(ctx context.Context, b *batch) error {
-	items := b.items
-	b.items, b.size = nil, 0
-	if len(items) == 0 {
-		return nil
-	}
-	return s.send(ctx, b.col, items)
-}
-
-// send sends items and records what they complete. What the server refuses is narrowed
-// down to the partition that it refuses.
-func (s *session) send(ctx context.Context, col chroma.Collection, items []item) error {
-	err := s.m.call(func() error { return s.request(ctx, col, items) })
-	if err == nil {
-		return s.record(ctx, items)
-	}
-	for b, c := range s.cols {
-		if c.ID == col.ID {
-			s.fresh[b] = false
-		}
-	}
-	var e *chroma.Error
-	switch {
-	case ctx.Err() != nil:
-		return s.interrupted(ctx, items, err)
-	case chroma.IsNotFound(err):
-		return errAgain
-	case !errors.As(err, &e), e.Gone(), e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden, e.Status == http.StatusNotFound, e.Status == http.StatusTooManyRequests:
-		return err // not about these records
-	}
-	if items = halve(items); len(items) > 1 {
-		half := len(items) / 2
-		if err := s.send(ctx, col, items[:half]); err != nil {
-			return err
-		}
-		return s.send(ctx, col, items[half:])
-	}
-	s.refuse(items[0].part, err)
-	return nil
-}
-
-// halve splits an item that is alone into two, if it can be: a request may have been
-// too large for a proxy.
-func halve(items []item) []item {
-	if len(items) != 1 || len(items[0].changes) < 2 {
-		return items
-	}
-	a, b := items[0], items[0]
-	half := len(a.changes) / 2
-	a.changes, a.drop, a.last = a.changes[:half], nil, false
-	b.changes = b.changes[half:]
-	return []item{a, b}
-}
-
-// refuse sets a partition aside.
-func (s *session) refuse(part string, err error) {
-	s.failed[part] = true
-	s.m.aside.put(part, err)
-	s.m.log.Warn("the vectors of a partition cannot be mirrored for now", "part", part, "error", err)
-}
-
-// request makes the records of the items the only ones of their memories.
-func (s *session) request(ctx context.Context, col chroma.Collection, items []item) error {
-	var recs []chroma.Record
-	var gone, check []string
-	seen, want := map[string]bool{}, map[string]bool{}
-	// A memory that changed while it was read comes twice; the later one counts.
-	for _, it := range slices.Backward(items) {
-		gone = append(gone, it.drop...)
-		for _, c := range slices.Backward(it.changes) {
-			if seen[c.id] {
-				continue
-			}
-			seen[c.id] = true
-			if it.check {
-				check = append(check, c.id)
-			}
-			for _, r := range s.m.records(it.part, c) {
-				want[r.ID] = true
-				recs = append(recs, r)
-			}
-		}
-	}
-	for ids := range slices.Chunk(check, chroma.MaxBatch) {
-		have, err := s.m.chroma.Get(ctx, col.ID, chroma.GetQuery{Where: chroma.In("memory", ids)})
-		if err != nil {
-			return err
-		}
-		for _, r := range have {
-			gone = append(gone, r.ID)
-		}
-	}
-	// First out, then in: a record that left one partition may have come to another.
-	gone = slices.DeleteFunc(gone, func(id string) bool { return want[id] })
-	if err := s.m.chroma.Delete(ctx, col.ID, gone); err != nil {
-		return err
-	}
-	return s.m.chroma.Upsert(ctx, col.ID, recs)
-}
-
-// record notes what was delivered.
-func (s *session) record(ctx context.Context, items []item) error {
-	memories := 0
-	for _, it := range items {
-		memories += len(it.changes)
-	}
-	done := slices.DeleteFunc(slices.Clone(items), func(it item) bool { return !it.last || s.failed[it.part] })
-	if len(done) > 0 {
-		err := s.maintain(ctx, func(g *gorm.DB) error {
-			for _, it := range done {
-				var err error
-				if it.gone {
-					err = g.Exec("DELETE FROM outbox WHERE space = ? AND part = ?", s.o.Space, it.part).Error
-				} else {
-					err = put(g, s.o.Space, it.part, it.version)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return s.interrupted(ctx, items, err)
-		}
-	}
-	for _, it := range done {
-		s.m.aside.clear(it.part)
-	}
-	s.progress(memories)
-	return nil
-}
-
-// interrupted deals with a batch that was perhaps sent after the lease was lost: another
-// process may have sent newer records of the same partitions before, so that these have
-// to be sent once more.
-func (s *session) interrupted(ctx context.Context, items []item, cause error) error {
-	ctx = context.WithoutCancel(ctx)
-	err := s.m.db.Maintain(ctx, func(g *gorm.DB) error {
-		mine, err := s.lease.Mine(g)
-		if err != nil || mine {
-			return cmp.Or(err, store.ErrUnchanged)
-		}
-		for _, it := range items {
-			if err := g.Exec("UPDATE outbox SET version = ? WHERE space = ? AND part = ?", unknown, s.o.Space, it.part).Error; err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return errors.Join(cause, err)
 }

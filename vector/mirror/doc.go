@@ -20,8 +20,8 @@
 //
 // Where to look: mirror.go has the life of a Mirror, outbox.go what SQL knows, layout.go
 // the collections as they should be and as they are, session.go the work under the lease,
-// deliver.go the sending, aside.go what a server refuses, nearest.go searching, status.go,
-// rebuild.go and verify.go what an operator asks for.
+// deliver.go what is to be sent, send.go the sending, aside.go what a server refuses,
+// nearest.go searching, status.go, rebuild.go and verify.go what an operator asks for.
 //
 // What does not live here: the protocol (package vector/chroma), and search that users see
 // (package vector), which must answer without the server too.

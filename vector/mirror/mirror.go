@@ -48,8 +48,10 @@ type Options struct {
 	Check     time.Duration // between looks at the collections; default [DefaultCheck]
 	Refused   time.Duration // first wait for a partition that was refused, doubled each time; default [DefaultRefused]
 	Pause     time.Duration // how long a server that does not answer is left alone; default [DefaultPause]
-	LeaseTTL  time.Duration // how soon others take over from a process that died; default [store.DefaultLeaseTTL]
-	Logger    *slog.Logger  // default: discard
+	// LeaseTTL is how soon others take over from a process that died, not sooner than the
+	// server is done with its last request; default [store.DefaultLeaseTTL].
+	LeaseTTL time.Duration
+	Logger   *slog.Logger // default: discard
 }
 
 func (o *Options) defaults() {

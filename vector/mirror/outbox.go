@@ -19,7 +19,7 @@ const (
 	// unknown: the server may have anything of the partition.
 	unknown = -1
 	// unsent: there is no row. The server has nothing of the partition if its collection
-	// was empty, and may have anything otherwise.
+	// was made since, and may have anything otherwise.
 	unsent = -2
 )
 

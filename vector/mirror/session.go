@@ -23,9 +23,11 @@ type session struct {
 	plan
 	// fresh says of a bucket that it held nothing when this session came, and nothing
 	// went wrong since.
-	fresh    map[int]bool
-	failed   map[string]bool // partitions refused in this pass
-	progress func(memories int)
+	fresh  map[int]bool
+	failed map[string]bool // partitions refused in this pass
+	// uncertain says that a request was given up whose outcome is not known.
+	uncertain bool
+	progress  func(memories int)
 }
 
 // errAgain ends a session whose view of the world has become untrue.
@@ -54,8 +56,14 @@ func (m *Mirror) underLease(ctx context.Context, wait func(*store.HeldError), fn
 			return ctx.Err()
 		}
 	}
-	defer lease.Release()
 	s := &session{m: m, lease: lease, progress: func(int) {}}
+	defer func() {
+		// A request that the server may still be working on must not arrive after those of
+		// the next process: that one has to wait until the lease runs out.
+		if !s.uncertain || ctx.Err() == nil {
+			lease.Release()
+		}
+	}()
 	err := fn(lease.Context(), s)
 	if err != nil && ctx.Err() == nil && lease.Context().Err() != nil {
 		return context.Cause(lease.Context())
@@ -166,25 +174,9 @@ func (s *session) open(ctx context.Context, bucket int) (chroma.Collection, erro
 	if err != nil {
 		return c, err
 	}
-	s.cols[bucket] = c
+	s.cols[bucket], s.fresh[bucket] = c, true
 	m.saw(&s.layout)
 	return c, nil
-}
-
-// empty reports whether a bucket held nothing when this session came to it.
-func (s *session) empty(ctx context.Context, bucket int, c chroma.Collection) (bool, error) {
-	if fresh, ok := s.fresh[bucket]; ok {
-		return fresh, nil
-	}
-	var n int
-	err := s.m.call(func() (err error) { n, err = s.m.chroma.Count(ctx, c.ID); return err })
-	if chroma.IsNotFound(err) {
-		return false, errAgain
-	}
-	if err == nil {
-		s.fresh[bucket] = n == 0
-	}
-	return n == 0, err
 }
 
 // cleanUp deletes the collections of spaces that serve no more, once this one is complete.

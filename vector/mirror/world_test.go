@@ -261,9 +261,12 @@ func (w *world) ids() []string {
 	return out
 }
 
-// gate stands before a server and refuses what it is told to.
+// gate stands before a server and refuses what it is told to. What it lets through runs to
+// its end even if who sent it is gone, as a server may do.
 type gate struct {
 	URL string
+
+	under atomic.Int32 // requests under way
 
 	mu     sync.Mutex
 	refuse func(r *http.Request) int // status, 0 to let pass
@@ -279,6 +282,9 @@ func newGate(t *testing.T, srv *chromatest.Server) *gate {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(t.Output(), nil), slog.LevelDebug)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.under.Add(1)
+		defer g.under.Add(-1)
+		r = r.WithContext(context.WithoutCancel(r.Context()))
 		g.mu.Lock()
 		refuse := g.refuse
 		g.mu.Unlock()
@@ -289,11 +295,18 @@ func newGate(t *testing.T, srv *chromatest.Server) *gate {
 				return
 			}
 		}
-		proxy.ServeHTTP(w, r)
+		proxy.ServeHTTP(struct{ http.ResponseWriter }{w}, r) // which cannot tell that the client is gone
 	}))
 	t.Cleanup(s.Close)
 	g.URL = s.URL
 	return g
+}
+
+// idle waits until nothing is under way.
+func (g *gate) idle() {
+	for g.under.Load() > 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func (g *gate) set(refuse func(r *http.Request) int) {
