@@ -25,6 +25,12 @@ func (a *archive) Close() error { return a.f.Close() }
 
 // openArchive opens a backup and reads its manifest, and holds its list of members to it.
 func openArchive(path string) (*archive, error) {
+	// Opening a pipe would wait for its other end.
+	if st, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is no regular file", ErrForeign)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -64,17 +64,20 @@ func Create(ctx context.Context, db *store.DB, home string, o Options) (Info, er
 		return Info{}, fmt.Errorf("create backup: %w", err)
 	}
 	defer l.release()
-	return create(ctx, db, home, o)
+	i, _, err := create(ctx, db, home, o)
+	return i, err
 }
 
-// create is Create for one who holds the folder. Those to be spared are not rotated away.
-func create(ctx context.Context, db *store.DB, home string, o Options, spare ...string) (Info, error) {
+// create is Create for one who holds the folder, and says which state of the store is in
+// it. Those to be spared are not rotated away.
+func create(ctx context.Context, db *store.DB, home string, o Options, spare ...string) (Info, snapshot, error) {
+	var none snapshot
 	if o.Keep < 1 {
 		o.Keep = DefaultKeep
 	}
 	o.Kind = cmp.Or(o.Kind, Manual)
 	if o.Kind != Manual && o.Kind != Auto {
-		return Info{}, fmt.Errorf("create backup: kind %q; allowed: manual, auto", o.Kind)
+		return Info{}, none, fmt.Errorf("create backup: kind %q; allowed: manual, auto", o.Kind)
 	}
 	dir := filepath.Join(home, folder)
 	m := &Manifest{
@@ -83,7 +86,7 @@ func create(ctx context.Context, db *store.DB, home string, o Options, spare ...
 	}
 	f, name, err := reserve(dir, m.CreatedAt, o.Kind)
 	if err != nil {
-		return Info{}, fmt.Errorf("create backup: %w", full(dir, err))
+		return Info{}, none, fmt.Errorf("create backup: %w", full(dir, err))
 	}
 	path := filepath.Join(dir, name)
 	w := &writer{f: f, m: m, progress: o.Progress}
@@ -99,17 +102,18 @@ func create(ctx context.Context, db *store.DB, home string, o Options, spare ...
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return Info{}, fmt.Errorf("create backup: %w", full(dir, err))
+		return Info{}, none, fmt.Errorf("create backup: %w", full(dir, err))
 	}
 	if err := syncDir(dir); err != nil {
-		return Info{}, fmt.Errorf("create backup: %w", err)
+		return Info{}, none, fmt.Errorf("create backup: %w", err)
 	}
 	if o.Kind == Auto {
 		if err := rotate(dir, o.Keep, append(spare, name)...); err != nil {
-			return Info{}, fmt.Errorf("create backup: %w", err)
+			return Info{}, none, fmt.Errorf("create backup: %w", err)
 		}
 	}
-	return infoOf(path, m)
+	i, err := infoOf(path, m)
+	return i, w.seen, err
 }
 
 // reserve makes the file in which a backup is written. Its name is that of the backup

@@ -208,6 +208,11 @@ func TestRefused(t *testing.T) {
 			p.set("tables/x.jsonl", []byte("[]\n"))
 			p.resign(t, func(m *backup.Manifest) { row(m, "tables/x.jsonl", 0) })
 		}, backup.ErrBroken, "which this program does not know"},
+		"a file and a folder": {func(tb testing.TB, p *pack) {
+			p.set("files/memories/a", []byte("x"))
+			p.set("files/memories/a/b", []byte("x"))
+			p.resign(tb, nil)
+		}, backup.ErrBroken, "as a folder"},
 		"a path that climbs": {func(t testing.TB, p *pack) {
 			p.set("files/prompt/../../x", []byte("x"))
 			p.resign(t, nil)

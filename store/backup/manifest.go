@@ -144,7 +144,7 @@ func parseManifest(doc, sum []byte) (*Manifest, error) {
 
 // check holds the members to their rules.
 func (m *Manifest) check() error {
-	seen := map[string]bool{}
+	seen, folders := map[string]bool{}, map[string]string{}
 	for _, x := range m.Members {
 		if seen[x.Name] {
 			return fmt.Errorf("%w: %s is in it twice", ErrBroken, clip(x.Name))
@@ -163,6 +163,14 @@ func (m *Manifest) check() error {
 			}
 		case !isFile || x.Rows != nil || !restorable(path):
 			return fmt.Errorf("%w: it has a file %s, which belongs in no home", ErrBroken, clip(x.Name))
+		}
+		for _, d := range parents(x.Name) {
+			folders[d] = x.Name
+		}
+	}
+	for _, x := range m.Members {
+		if in := folders[x.Name]; in != "" {
+			return fmt.Errorf("%w: %s is in it as a file, and as a folder with %s", ErrBroken, clip(x.Name), clip(in))
 		}
 	}
 	return nil

@@ -195,7 +195,7 @@ func (x *restoring) restoreOld(ctx context.Context, old *oldBackup) error {
 	}
 	parts := old.memories(x.o.MapKey, time.Now().UTC().Truncate(time.Microsecond), &x.r)
 	keep := map[string]bool{}
-	done := 0
+	done, taken := 0, int64(0)
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		ms := parts[part]
 		got, err := x.o.Domain.Memories(ctx, Batch{Run: x.id, Partition: part, Memories: ms, Foreign: true, Replace: x.o.Mode == Replace, DryRun: x.dry})
@@ -203,6 +203,7 @@ func (x *restoring) restoreOld(ctx context.Context, old *oldBackup) error {
 			return fmt.Errorf("memories of %s: %w", part, err)
 		}
 		x.merged(part, got)
+		taken += got.Added + got.Replaced + got.Kept
 		for _, m := range ms {
 			keep[m.ID] = true
 		}
@@ -214,6 +215,9 @@ func (x *restoring) restoreOld(ctx context.Context, old *oldBackup) error {
 	}
 	if x.o.Mode != Replace {
 		return nil
+	}
+	if taken == 0 && len(old.rows) > 0 {
+		return fmt.Errorf("none of the %d memories in it can be restored, so what is here stays as it is: %s", len(old.rows), strings.Join(x.r.Notes, "; "))
 	}
 	gone, err := x.others(ctx, keep)
 	if err != nil {

@@ -19,6 +19,12 @@ const (
 	maxBatch  = 1 << 20
 )
 
+// backUpAgain is how often the backup of what is there is made anew because somebody
+// wrote meanwhile. After that it is made while all who write wait.
+const backUpAgain = 2
+
+var errWritten = errors.New("written to since the backup")
+
 // replace makes the home what the backup says: files are staged, all tables are refilled
 // in one transaction that leaves a mark, and then the files take their places.
 func (x *restoring) replace(ctx context.Context, a *archive) error {
@@ -35,17 +41,42 @@ func (x *restoring) replace(ctx context.Context, a *archive) error {
 	if err == nil {
 		err = x.stage.write(w)
 	}
-	if err == nil {
-		err = x.db.Exclusive(ctx, func(g *gorm.DB) error { return x.refill(ctx, g, a) })
+	for try := 0; err == nil; try++ {
+		err = x.db.Exclusive(ctx, func(g *gorm.DB) error {
+			if err := x.nothingUnseen(ctx, g, try == backUpAgain); err != nil {
+				return err
+			}
+			return x.refill(ctx, g, a)
+		})
+		if !errors.Is(err, errWritten) {
+			break
+		}
+		err = x.backUp(ctx, x.progress)
 	}
 	if err != nil {
 		// An error at the very end of a transaction may hide that it was stored.
 		if id, merr := marked(context.WithoutCancel(ctx), x.db); merr != nil || id != x.id {
-			return errors.Join(err, x.stage.drop())
+			return errors.Join(fmt.Errorf("%w; nothing was changed", err), x.stage.drop())
 		}
 	}
 	// The rows are those of the backup: nothing may end this half way but a crash.
 	return x.stage.complete(context.WithoutCancel(ctx), x.db, w)
+}
+
+// nothingUnseen makes sure that the backup of what is there has all that the transaction
+// is about to remove: what was answered as stored must be in one or the other.
+func (x *restoring) nothingUnseen(ctx context.Context, g *gorm.DB, here bool) error {
+	now, err := readSnapshot(g)
+	switch {
+	case err != nil || now == x.seen:
+		return err
+	case !here:
+		return errWritten
+	}
+	return x.backUp(ctx, func(done, total int64) {
+		g.Exec("SELECT 1") // a server ends a transaction in which nothing is asked for
+		x.progress(done, total)
+	})
 }
 
 // refill is the transaction.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -45,6 +46,8 @@ type restoring struct {
 	step   string
 	lease  *store.Lease
 	stage  *stage
+	spare  []string // backups that are not rotated away
+	seen   snapshot // the state of the store that is in r.Before
 	r      Result
 }
 
@@ -134,19 +137,16 @@ func (x *restoring) alone(ctx context.Context, src *source, path string) error {
 	defer x.lease.Release()
 	ctx = x.lease.Context()
 
-	x.step = "back up"
-	spare := []string{}
 	if inside, err := filepath.Abs(filepath.Dir(path)); err == nil && inside == dir {
-		spare = append(spare, filepath.Base(path))
+		x.spare = append(x.spare, filepath.Base(path))
 	}
-	x.r.Before, err = create(ctx, x.db, x.home, Options{Kind: Auto, Reason: "before restore", Keep: x.o.Keep, Version: x.o.Version, Progress: x.progress}, spare...)
-	if err != nil {
-		return fmt.Errorf("%w; without a backup of what is there nothing is restored", err)
+	if err := x.backUp(ctx, x.progress); err != nil {
+		return err
 	}
 	if x.stage, err = newStage(x.root); err != nil {
 		return full(x.home, err)
 	}
-	x.id, x.r.ID, x.step = x.stage.id, x.stage.id, "restore"
+	x.id, x.r.ID = x.stage.id, x.stage.id
 	switch {
 	case src.old != nil:
 		err = x.restoreOld(ctx, src.old)
@@ -156,6 +156,22 @@ func (x *restoring) alone(ctx context.Context, src *source, path string) error {
 		return full(x.home, x.replace(ctx, src.zip))
 	}
 	return full(x.home, errors.Join(err, x.stage.drop()))
+}
+
+// backUp makes the backup of what is there, in place of one that was made too early.
+func (x *restoring) backUp(ctx context.Context, progress func(done, total int64)) (err error) {
+	x.step = "back up"
+	defer func() { x.step = "restore" }()
+	if x.r.Before.Path != "" {
+		if err := os.Remove(x.r.Before.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the backup of what was there a moment ago: %w", err)
+		}
+	}
+	o := Options{Kind: Auto, Reason: "before restore", Keep: x.o.Keep, Version: x.o.Version, Progress: progress}
+	if x.r.Before, x.seen, err = create(ctx, x.db, x.home, o, x.spare...); err != nil {
+		return fmt.Errorf("%w; without a backup of what is there nothing is restored", err)
+	}
+	return nil
 }
 
 // waitForLease takes the lease, and waits for the end of one that a killed process left.

@@ -1,5 +1,7 @@
 package backup
 
+import "fmt"
+
 // kind is what a column holds.
 type kind int
 
@@ -88,6 +90,35 @@ func (c column) isKey() bool { return c.role == key || c.role == counted || c.ro
 
 func (c column) isSpace(t table) bool {
 	return c.role == space || c.role == spaceKey || t.name == "spaces" && c.name == "id"
+}
+
+// maxCount bounds numbers that count up. One near the end of 64 bits would leave no next
+// one, and since they never fall no later restore could take it back.
+const maxCount = 1 << 53
+
+// counts reports whether a column holds such a number: ids of rows, versions, generations.
+func (c column) counts() bool {
+	if c.kind != integer {
+		return false
+	}
+	switch c.name {
+	case "version", "rev", "generation":
+		return true
+	}
+	return c.role == counted || c.role == space || c.role == spaceKey
+}
+
+// checkCounts holds the numbers of a row that count up to what can be.
+func checkCounts(cols []column, values []any) error {
+	for i, c := range cols {
+		if !c.counts() {
+			continue
+		}
+		if n, ok := values[i].(int64); !ok || n < -maxCount || n > maxCount {
+			return fmt.Errorf("column %s: no number to which anything has counted", c.name)
+		}
+	}
+	return nil
 }
 
 // keys are the columns of the primary key.

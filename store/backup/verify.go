@@ -36,7 +36,11 @@ func (a *archive) lines(ctx context.Context, t table, begin func([]column) error
 				}
 				continue
 			}
-			if err := parseRow(line, cols, values); err != nil {
+			err := parseRow(line, cols, values)
+			if err == nil {
+				err = checkCounts(cols, values)
+			}
+			if err != nil {
 				return fmt.Errorf("%w: table %s, row %d: %w", ErrBroken, t.name, n+1, err)
 			}
 			if n%256 == 0 && ctx.Err() != nil {

@@ -27,6 +27,28 @@ type writer struct {
 	m           *Manifest
 	progress    func(done, total int64)
 	done, total int64
+	seen        snapshot
+	unwritten   error // of the file
+}
+
+// Write writes to the file, and remembers its error: one that passes through the store
+// would be taken for the database's.
+func (w *writer) Write(b []byte) (int, error) {
+	n, err := w.f.Write(b)
+	if err != nil {
+		w.unwritten = err
+	}
+	return n, err
+}
+
+// snapshot tells one state of the store from a later one: versions only rise. Damaged ones
+// must not keep a backup from being made, whatever sum they have.
+type snapshot struct{ partitions, versions, generation int64 }
+
+func readSnapshot(g *gorm.DB) (s snapshot, err error) {
+	err = g.Raw(`SELECT COUNT(*), CAST(COALESCE(SUM(version % 1000000007), 0) AS BIGINT),
+		CAST(COALESCE((SELECT generation FROM serving WHERE one = 1), 0) AS BIGINT) FROM partitions`).Row().Scan(&s.partitions, &s.versions, &s.generation)
+	return s, err
 }
 
 // begin begins the file anew.
@@ -37,7 +59,7 @@ func (w *writer) begin() error {
 	if _, err := w.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	w.z = zip.NewWriter(w.f)
+	w.z = zip.NewWriter(w)
 	w.z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
 	w.m.Members, w.done, w.total = []Member{}, 0, 0
 	return nil
@@ -46,7 +68,11 @@ func (w *writer) begin() error {
 func (w *writer) all(ctx context.Context, db *store.DB, home string) error {
 	err := db.Read(ctx, func(g *gorm.DB) error {
 		// A read may be made again, when the connection to a server broke.
-		if err := w.begin(); err != nil {
+		err := w.begin()
+		if err != nil {
+			return err
+		}
+		if w.seen, err = readSnapshot(g); err != nil {
 			return err
 		}
 		if w.progress != nil {
@@ -65,6 +91,9 @@ func (w *writer) all(ctx context.Context, db *store.DB, home string) error {
 		}
 		return nil
 	})
+	if w.unwritten != nil {
+		return w.unwritten
+	}
 	if err != nil {
 		return err
 	}
