@@ -152,6 +152,11 @@ func (p *p1Import) place(old, scope string) (part string, s caller.Scope, err er
 	if err := caller.CheckID("partition", old); err != nil {
 		return "", "", err
 	}
+	if _, guess := caller.ParseKey(old, string(caller.ScopeUser), p.o.Platform); guess {
+		// A number alone, of a person or of a group, nobody knows. Kept under it, it would
+		// count as a person's once the memory has a scope.
+		old = "Unplaced_" + old
+	}
 	s = caller.ScopeUser
 	if scope == string(caller.ScopeGroup) {
 		s = caller.ScopeGroup

@@ -182,11 +182,11 @@ func testImportP1(t *testing.T, e storetest.Engine, srv *chromatest.Server) {
 		t.Errorf("%+v, %d vectors (%s), %d pending", r.Memories, r.Vectors, r.VectorsNot, r.Pending)
 	}
 	if d := cmp.Diff(map[string]int{
-		"QQPlatform_Private_10001": 210, "QQPlatform_Private_10002": 207, "QQPlatform_Group_555": 206, "QQPlatform_Private_10003": 1, "QQPlatform_Channel_7": 1, "10004": 1,
+		"QQPlatform_Private_10001": 210, "QQPlatform_Private_10002": 207, "QQPlatform_Group_555": 206, "QQPlatform_Private_10003": 1, "QQPlatform_Channel_7": 1, "Unplaced_10004": 1,
 	}, r.Partitions); d != "" {
 		t.Errorf("partitions (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]transfer.P1Unplaced{{Key: "10004", Memories: 1}, {Key: "QQPlatform_Channel_7", Memories: 1}}, r.Unplaced); d != "" {
+	if d := cmp.Diff([]transfer.P1Unplaced{{Key: "QQPlatform_Channel_7", Memories: 1}, {Key: "Unplaced_10004", Memories: 1}}, r.Unplaced); d != "" {
 		t.Errorf("unplaced (-want +got):\n%s", d)
 	}
 	refused := fmt.Sprint(r.Refused)
