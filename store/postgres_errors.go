@@ -30,6 +30,20 @@ func broken(conn *sql.Conn, err error) error {
 	return &brokenError{err}
 }
 
+// flatError is an error whose text is one line: the driver gives each address that it
+// tried a line of its own, and messages here are one.
+type flatError struct{ err error }
+
+func (e *flatError) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e *flatError) Unwrap() error { return e.err }
+
+func oneLine(err error) error {
+	if strings.ContainsAny(err.Error(), "\n\t") {
+		return &flatError{err}
+	}
+	return err
+}
+
 // sqlstate is the server's code of an error, empty if the error is not the server's. See
 // https://www.postgresql.org/docs/current/errcodes-appendix.html.
 func sqlstate(err error) string {
@@ -126,6 +140,7 @@ func (e *postgresEngine) classify(err error) error {
 	if err == nil || isKnown(err) || err == context.Canceled || err == context.DeadlineExceeded {
 		return err
 	}
+	err = oneLine(err)
 	if isBroken(err) {
 		return e.unreachable(err)
 	}

@@ -85,6 +85,9 @@ func TestPostgresAddresses(t *testing.T) {
 					t.Errorf("error %q does not say %q", err, w)
 				}
 			}
+			if strings.ContainsAny(err.Error(), "\n\t") {
+				t.Errorf("error %q is not one line", err)
+			}
 			for _, secret := range []string{storetest.Password, url.QueryEscape(storetest.Password), url.PathEscape(storetest.Password), "w/r@ng", "w%2Fr", "w/r"} {
 				if strings.Contains(fmt.Sprintf("%v %+v", err, err), secret) {
 					t.Errorf("error %q shows %q", err, secret)

@@ -2,6 +2,7 @@ package vector_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,4 +85,41 @@ func TestWriteDoesNotWaitLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("an update")
+}
+
+// A canary that cannot be read costs the meaning until everything is embedded anew, not
+// the memories: reading, writing and the way out work.
+func TestSpaceDamagedCanary(t *testing.T) {
+	path := database(t)
+	p := start(t, path, small("a"), spaces.Options{})
+	p.write(t, "the cat sleeps on the stove")
+	p.byMeaning(t, "feline", "the cat sleeps on the stove")
+	if err := p.db.Exec(t.Context(), "UPDATE canaries SET emb = ?", []byte("damaged")); err != nil {
+		t.Fatal(err)
+	}
+	p.close()
+	p = start(t, path, small("a"), spaces.Options{})
+	if r, _ := p.ask(t, "cat"); len(r.Hits) != 1 || !strings.Contains(r.Degraded, "damaged") || !strings.Contains(r.Degraded, "reverie reindex") {
+		t.Errorf("%d hits, degraded %q", len(r.Hits), r.Degraded)
+	}
+	p.write(t, "the tea is in the kitchen")
+	f, err := p.spaces.Check(t.Context())
+	if err != nil || f.Consistent || !strings.Contains(f.Reason, "damaged") {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if n, err := p.spaces.Reembed(t.Context(), spaces.ReembedOptions{}); err != nil || n != 2 {
+		t.Fatalf("%d, %v", n, err)
+	}
+	p.byMeaning(t, "beverage", "the tea is in the kitchen")
+}
+
+// A write to a database that does not answer is over with the first question to it: each
+// further one would wait as long.
+func TestWriteDatabaseGone(t *testing.T) {
+	p := start(t, database(t), small("a"), spaces.Options{})
+	p.write(t, "the cat sleeps on the stove")
+	p.db.Close()
+	if _, err := p.Write(t.Context(), ann, vector.Draft{Content: "the tea is hot"}); err == nil || !strings.HasPrefix(err.Error(), "write memory: ") {
+		t.Errorf("error %v", err)
+	}
 }

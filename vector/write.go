@@ -43,9 +43,12 @@ func (s *Service) Write(ctx context.Context, c caller.Caller, d Draft) (Written,
 		}
 	}
 	out := Written{Notices: notices}
-	emb, err := s.embedForWrite(ctx, c, part, m.Content)
+	emb, unembedded, err := s.embedForWrite(ctx, c, part, m.Content)
 	if err != nil {
-		out.Notices = append(out.Notices, s.withoutVector(err, "stored")...)
+		return Written{}, fmt.Errorf("write memory: %w", err)
+	}
+	if unembedded != nil {
+		out.Notices = append(out.Notices, s.withoutVector(unembedded, "stored")...)
 	}
 	if out.Similar, err = s.similar(ctx, c, part, m.Content, emb, ""); err != nil {
 		return Written{}, err
@@ -113,22 +116,23 @@ func (s *Service) draft(c caller.Caller, scope caller.Scope, d Draft) (Memory, [
 }
 
 // embedForWrite embeds content unless the partition already has it, which the
-// transaction will find out again for certain.
-func (s *Service) embedForWrite(ctx context.Context, c caller.Caller, part, content string) (embedded, error) {
+// transaction will find out again for certain. unembedded is why there is no vector, which
+// is no reason not to write; err is the database's.
+func (s *Service) embedForWrite(ctx context.Context, c caller.Caller, part, content string) (e embedded, unembedded, err error) {
 	var known twins
-	err := s.db.Read(ctx, func(g *gorm.DB) error {
-		var err error
+	err = s.db.Read(ctx, func(g *gorm.DB) (err error) {
 		known, err = liveTwins(g, part, contentHash(content))
 		return err
 	})
 	if err != nil || known.seen(c).ID != "" {
-		return embedded{}, nil
+		return embedded{}, nil, err
 	}
 	cur, err := s.serving(ctx, part)
 	if err != nil {
-		return embedded{}, err
+		return embedded{}, nil, err
 	}
-	return s.embedSoon(ctx, cur, content)
+	e, unembedded = s.embedSoon(ctx, cur, content)
+	return e, unembedded, nil
 }
 
 // writing is the part of a write inside the transaction; it counts what it adds once

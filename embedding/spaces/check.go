@@ -195,7 +195,7 @@ func (m *Manager) compare(g *gorm.DB, r row, sp embedding.Space, have, canary Ca
 		m.log.Info("the embedder has another name or address and the same vectors: nothing is to be done", "was", Label(r.Space), "is", Label(sp))
 		return true, m.adopt(g, r, sp)
 	case sameName(sp, r.Space):
-		f.Reason = fmt.Sprintf("the model behind the name of %s was exchanged (cosine of known sentences %.2f)", Label(r.Space), least)
+		f.Reason = exchanged(r.Space, have, least)
 	default:
 		f.Reason = differ(r.Space, sp)
 	}

@@ -408,7 +408,7 @@ func (m *Manager) judge(ctx context.Context, sv store.Serving, r row, e Embedder
 			if cerr := context.Cause(ctx); cerr != nil {
 				return nil, cerr
 			}
-			if errors.Is(err, store.ErrDamaged) || errors.Is(err, errCanary) {
+			if errors.Is(err, store.ErrDamaged) {
 				return nil, err
 			}
 			return &Current{Serving: sv, Why: failing(e, err)}, nil // not kept: it is asked again
@@ -457,7 +457,7 @@ func (m *Manager) verify(ctx context.Context, r row, e Embedder) (verdict, error
 	case have == nil:
 		return verdict{unrelated: now.Unrelated()}, m.db.Maintain(ctx, func(g *gorm.DB) error { return writeCanary(g, r.id, now) })
 	case !same:
-		return verdict{why: fmt.Sprintf("the model behind the name of %s was exchanged (cosine of known sentences %.2f): found by words only until the memories are embedded anew; run: reverie reindex", Label(r.Space), least)}, nil
+		return verdict{why: exchanged(r.Space, have, least) + ": found by words only until the memories are embedded anew; run: reverie reindex"}, nil
 	}
 	return verdict{unrelated: have.Unrelated()}, nil
 }

@@ -105,6 +105,8 @@ func rename(g *gorm.DB, id int64, sp embedding.Space) error {
 		sp.Fingerprint(), sp.Protocol, sp.Model, sp.BaseURL, sp.Version, id).Error
 }
 
+// readCanary returns the canary of a space, nil if it has none. One that is damaged is
+// returned empty: it is equal to none, so that the way out, embedding anew, stays open.
 func readCanary(g *gorm.DB, id int64) (Canary, error) {
 	var b []byte
 	err := g.Raw("SELECT emb FROM canaries WHERE space = ?", id).Row().Scan(&b)
@@ -114,7 +116,11 @@ func readCanary(g *gorm.DB, id int64) (Canary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeCanary(b)
+	c, err := decodeCanary(b)
+	if err != nil {
+		return Canary{}, nil
+	}
+	return c, nil
 }
 
 func writeCanary(g *gorm.DB, id int64, c Canary) error {
@@ -192,4 +198,12 @@ func differ(stored, configured embedding.Space) string {
 		return fmt.Sprintf("the stored vectors are of %s with other prefixes or dimensions than are configured now", Label(stored))
 	}
 	return fmt.Sprintf("the stored vectors are of %s, the configured embedder is %s", Label(stored), Label(configured))
+}
+
+// exchanged says for people that a stored canary is not that of the model of its name.
+func exchanged(stored embedding.Space, have Canary, least float64) string {
+	if len(have) == 0 {
+		return fmt.Sprintf("the vectors by which the model of %s is known again are damaged", Label(stored))
+	}
+	return fmt.Sprintf("the model behind the name of %s was exchanged (cosine of known sentences %.2f)", Label(stored), least)
 }
