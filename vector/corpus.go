@@ -25,6 +25,7 @@ var _ spaces.Corpus = corpus{}
 func (c corpus) Missing(ctx context.Context, space, after int64, limit int) ([]spaces.Text, error) {
 	var out []spaces.Text
 	err := c.db.Read(ctx, func(g *gorm.DB) error {
+		out = nil // it may run again
 		rows, err := g.Raw(`SELECT m.rid, m.content, m.hash FROM memories m WHERE m.rid > ? AND m.state = 'live'
 			AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.rid = m.rid AND v.space = ?) ORDER BY m.rid LIMIT ?`, after, space, limit).Rows()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"reverie/embedding"
 	"reverie/embedding/spaces"
+	"reverie/store/storetest"
 	"reverie/vector"
 )
 
@@ -33,7 +34,7 @@ func (s *silent) Probe(ctx context.Context) (embedding.Space, error) {
 // answers at last it is used.
 func TestSpaceSilentServer(t *testing.T) {
 	e := &silent{remote: small("a"), awake: make(chan struct{})}
-	p := start(t, database(t), e, spaces.Options{Patience: 20 * time.Millisecond})
+	p := start(t, storetest.Engines(t)[0].New(t), e, spaces.Options{Patience: 20 * time.Millisecond})
 	p.write(t, "the cat sleeps on the stove")
 	for range 20 {
 		if r, _ := p.ask(t, "cat"); len(r.Hits) != 1 || r.Degraded == "" {
@@ -71,7 +72,7 @@ func (h *hurried) EmbedDocuments(ctx context.Context, texts []string) ([]embeddi
 // the client would give up, and not know that the memory is stored.
 func TestWriteDoesNotWaitLong(t *testing.T) {
 	e := &hurried{remote: small("a"), patience: make(chan time.Duration, 1)}
-	p := start(t, database(t), e, spaces.Options{})
+	p := start(t, storetest.Engines(t)[0].New(t), e, spaces.Options{})
 	check := func(what string) {
 		t.Helper()
 		if left := <-e.patience; left <= 0 || left > 6*time.Second {
@@ -90,7 +91,7 @@ func TestWriteDoesNotWaitLong(t *testing.T) {
 // A canary that cannot be read costs the meaning until everything is embedded anew, not
 // the memories: reading, writing and the way out work.
 func TestSpaceDamagedCanary(t *testing.T) {
-	path := database(t)
+	path := storetest.Engines(t)[0].New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	p.write(t, "the cat sleeps on the stove")
 	p.byMeaning(t, "feline", "the cat sleeps on the stove")
@@ -116,7 +117,7 @@ func TestSpaceDamagedCanary(t *testing.T) {
 // A write to a database that does not answer is over with the first question to it: each
 // further one would wait as long.
 func TestWriteDatabaseGone(t *testing.T) {
-	p := start(t, database(t), small("a"), spaces.Options{})
+	p := start(t, storetest.Engines(t)[0].New(t), small("a"), spaces.Options{})
 	p.write(t, "the cat sleeps on the stove")
 	p.db.Close()
 	if _, err := p.Write(t.Context(), ann, vector.Draft{Content: "the tea is hot"}); err == nil || !strings.HasPrefix(err.Error(), "write memory: ") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"reverie/embedding"
 	"reverie/embedding/spaces"
 	"reverie/store"
+	"reverie/store/storetest"
 	"reverie/vector"
 )
 
@@ -123,9 +123,9 @@ type process struct {
 
 // start begins a process on the store at path, as the program does. olds are the models
 // of before that can still be reached.
-func start(t *testing.T, path string, target vector.Embedder, o spaces.Options, olds ...*remote) *process {
+func start(t *testing.T, h storetest.Home, target vector.Embedder, o spaces.Options, olds ...*remote) *process {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := store.Open(t.Context(), h.Path, h.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,17 +192,17 @@ func (p *process) byMeaning(t *testing.T, query, want string) {
 	t.Fatalf("%q is not found by meaning with %q: %+v", want, query, r)
 }
 
-func database(t *testing.T) string { return filepath.Join(t.TempDir(), "reverie.db") }
-
 func small(seed string) *remote {
 	return &remote{name: "small", url: "http://a", dim: 64, weights: seed}
 }
 
 // A server that is away when the store is new costs nothing but time.
-func TestSpaceServerAwayAtFirst(t *testing.T) {
+func TestSpaceServerAwayAtFirst(t *testing.T) { storetest.Each(t, testSpaceServerAwayAtFirst) }
+
+func testSpaceServerAwayAtFirst(t *testing.T, engine storetest.Engine) {
 	e := small("a")
 	e.down = true
-	p := start(t, database(t), e, spaces.Options{})
+	p := start(t, engine.New(t), e, spaces.Options{})
 	w := p.write(t, "the cat sleeps on the stove")
 	if !w.Memory.Pending || len(w.Notices) != 1 || !strings.Contains(w.Notices[0], "follows later") {
 		t.Errorf("pending %v, notices %q", w.Memory.Pending, w.Notices)
@@ -219,8 +219,10 @@ func TestSpaceServerAwayAtFirst(t *testing.T) {
 }
 
 // The same vectors under another address are the same space.
-func TestSpaceMovedServer(t *testing.T) {
-	path := database(t)
+func TestSpaceMovedServer(t *testing.T) { storetest.Each(t, testSpaceMovedServer) }
+
+func testSpaceMovedServer(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	p.write(t, "the cat sleeps")
 	p.close()
@@ -243,8 +245,10 @@ func TestSpaceMovedServer(t *testing.T) {
 
 // A model that was exchanged behind its name is noticed, its vectors are never compared
 // with the old ones, and nothing is lost until it is embedded anew.
-func TestSpaceSwappedModel(t *testing.T) {
-	path := database(t)
+func TestSpaceSwappedModel(t *testing.T) { storetest.Each(t, testSpaceSwappedModel) }
+
+func testSpaceSwappedModel(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	p.write(t, "the cat sleeps")
 	p.byMeaning(t, "feline", "the cat sleeps")
@@ -283,8 +287,10 @@ func TestSpaceSwappedModel(t *testing.T) {
 
 // While the store moves from one model to another the one of before answers, in every
 // process; writes are in the new space; and each process sees the switch at once.
-func TestSpaceOldServesUntilSwitch(t *testing.T) {
-	path := database(t)
+func TestSpaceOldServesUntilSwitch(t *testing.T) { storetest.Each(t, testSpaceOldServesUntilSwitch) }
+
+func testSpaceOldServesUntilSwitch(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	was := small("a")
 	other := start(t, path, was, spaces.Options{})
 	for i := range 40 {
@@ -354,8 +360,10 @@ func TestSpaceOldServesUntilSwitch(t *testing.T) {
 }
 
 // A run that ends in the middle continues where it was; one at a time runs.
-func TestSpaceReembedResumes(t *testing.T) {
-	path := database(t)
+func TestSpaceReembedResumes(t *testing.T) { storetest.Each(t, testSpaceReembedResumes) }
+
+func testSpaceReembedResumes(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	for i := range 50 {
 		p.write(t, fmt.Sprintf("number %d of the cat", i))
@@ -401,13 +409,15 @@ func TestSpaceReembedResumes(t *testing.T) {
 }
 
 // A model that changes its dimension or its weights during a run does not get to serve.
-func TestSpaceSwappedDuringReembed(t *testing.T) {
+func TestSpaceSwappedDuringReembed(t *testing.T) { storetest.Each(t, testSpaceSwappedDuringReembed) }
+
+func testSpaceSwappedDuringReembed(t *testing.T, engine storetest.Engine) {
 	for name, change := range map[string]func(*remote){
 		"dimension": func(e *remote) { e.dim = 96 },
 		"weights":   func(e *remote) { e.weights = "c" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := database(t)
+			path := engine.New(t)
 			was := small("a")
 			p := start(t, path, was, spaces.Options{})
 			for i := range 20 {
@@ -437,8 +447,10 @@ func TestSpaceSwappedDuringReembed(t *testing.T) {
 }
 
 // Texts that the model refuses wait for their vectors, unless they are many.
-func TestSpaceRefusedTexts(t *testing.T) {
-	path := database(t)
+func TestSpaceRefusedTexts(t *testing.T) { storetest.Each(t, testSpaceRefusedTexts) }
+
+func testSpaceRefusedTexts(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	for i := range 30 {
 		p.write(t, fmt.Sprintf("number %d of the cat", i))
@@ -463,10 +475,12 @@ func TestSpaceRefusedTexts(t *testing.T) {
 	sound(t, path)
 }
 
-func TestSpacePolicies(t *testing.T) {
+func TestSpacePolicies(t *testing.T) { storetest.Each(t, testSpacePolicies) }
+
+func testSpacePolicies(t *testing.T, engine storetest.Engine) {
 	for _, policy := range []spaces.Policy{spaces.Ask, spaces.Never, spaces.Auto} {
 		t.Run(string(policy), func(t *testing.T) {
-			path := database(t)
+			path := engine.New(t)
 			p := start(t, path, small("a"), spaces.Options{})
 			p.write(t, "the cat sleeps")
 			p.close()
@@ -486,8 +500,10 @@ func TestSpacePolicies(t *testing.T) {
 }
 
 // A store that holds nothing, or only what is in the trash, takes the embedder's space.
-func TestSpaceOfAnEmptyStore(t *testing.T) {
-	path := database(t)
+func TestSpaceOfAnEmptyStore(t *testing.T) { storetest.Each(t, testSpaceOfAnEmptyStore) }
+
+func testSpaceOfAnEmptyStore(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	w := p.write(t, "the cat sleeps")
 	if _, err := p.Delete(t.Context(), ann, "", w.Memory.ID); err != nil {
@@ -506,8 +522,10 @@ func TestSpaceOfAnEmptyStore(t *testing.T) {
 	sound(t, path)
 }
 
-func TestSpaceResetFingerprint(t *testing.T) {
-	path := database(t)
+func TestSpaceResetFingerprint(t *testing.T) { storetest.Each(t, testSpaceResetFingerprint) }
+
+func testSpaceResetFingerprint(t *testing.T, engine storetest.Engine) {
+	path := engine.New(t)
 	p := start(t, path, small("a"), spaces.Options{})
 	p.write(t, "the cat sleeps")
 	p.close()
@@ -536,10 +554,12 @@ func TestSpaceResetFingerprint(t *testing.T) {
 }
 
 // Anew embeds everything again even if all is well.
-func TestSpaceReembedAnew(t *testing.T) {
+func TestSpaceReembedAnew(t *testing.T) { storetest.Each(t, testSpaceReembedAnew) }
+
+func testSpaceReembedAnew(t *testing.T, engine storetest.Engine) {
 	for name, e := range map[string]vector.Embedder{"server": small("a"), "built in": &hashed{dim: 64}} {
 		t.Run(name, func(t *testing.T) {
-			path := database(t)
+			path := engine.New(t)
 			p := start(t, path, e, spaces.Options{})
 			for i := range 20 {
 				p.write(t, fmt.Sprintf("number %d of the cat", i))
@@ -564,9 +584,9 @@ func TestSpaceReembedAnew(t *testing.T) {
 	}
 }
 
-func sound(t *testing.T, path string) {
+func sound(t *testing.T, h storetest.Home) {
 	t.Helper()
-	r, err := store.Check(t.Context(), path)
+	r, err := h.Open(t).Check(t.Context())
 	if err != nil || len(r.Problems) > 0 {
 		t.Errorf("the store is not sound: %q, %v", r.Problems, err)
 	}

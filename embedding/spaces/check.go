@@ -141,6 +141,7 @@ func (m *Manager) Check(ctx context.Context) (Finding, error) {
 	}
 	f := Finding{Configured: sp}
 	err = m.db.Exclusive(ctx, func(g *gorm.DB) error {
+		f = Finding{Configured: sp} // it may run again
 		sv, err := store.ReadServing(g)
 		if err != nil {
 			return err
@@ -226,6 +227,7 @@ func (m *Manager) adopt(g *gorm.DB, r row, sp embedding.Space) error {
 // move takes a store that has no texts to the embedder's space.
 func (m *Manager) move(ctx context.Context, sp embedding.Space, canary Canary, f Finding) (Finding, error) {
 	err := m.db.Exclusive(ctx, func(g *gorm.DB) error {
+		f.Texts, f.Consistent = 0, false // it may run again
 		sv, err := store.ReadServing(g)
 		if err != nil {
 			return err

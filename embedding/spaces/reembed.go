@@ -359,6 +359,7 @@ func (r *reembedding) drop(ctx context.Context, id int64) error {
 // vectors counts the texts that have a vector in the space that serves.
 func (m *Manager) vectors(ctx context.Context) (n int, err error) {
 	err = m.db.Read(ctx, func(g *gorm.DB) error {
+		n = 0 // it may run again
 		sv, err := store.ReadServing(g)
 		if err != nil {
 			return err
@@ -390,6 +391,7 @@ func (r *reembedding) done(ctx context.Context) int {
 func (r *reembedding) count(ctx context.Context) (have, total int, err error) {
 	corpora := slices.Clone(r.registered())
 	err = r.db.Read(ctx, func(g *gorm.DB) error {
+		have, total = 0, 0 // it may run again
 		for _, c := range corpora {
 			h, t, err := c.Count(g, r.to.id)
 			if err != nil {

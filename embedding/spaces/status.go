@@ -64,6 +64,7 @@ func (m *Manager) Status(ctx context.Context) (Status, error) {
 	}
 	var serving row
 	err := m.db.Read(ctx, func(g *gorm.DB) error {
+		s.Texts, s.Serving, s.Others = 0, nil, nil // it may run again
 		sv, err := store.ReadServing(g)
 		if err != nil {
 			return err
