@@ -119,6 +119,14 @@ func databasePlace(cfg *config.Config) string {
 	return "PostgreSQL " + u.Host + u.Path
 }
 
+// leftBehind warns of memories in the home's SQLite database that PostgreSQL does not have.
+func leftBehind(cfg *config.Config) string {
+	if cfg.Storage.DSN == "" || !exists(filepath.Join(cfg.Home, databaseName)) {
+		return ""
+	}
+	return "this home has a " + databaseName + " from before PostgreSQL, which is not read now; to take it over run without the dsn: reverie backup create, and with it: reverie backup restore NAME --merge; then move " + databaseName + " away"
+}
+
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
 // Close closes the parts in the order that loses nothing.

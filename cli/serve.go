@@ -52,6 +52,9 @@ func (s *serveCmd) Run(ctx context.Context, e *env) error {
 	if f, ok := e.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(e.stderr, "reverie speaks MCP on stdin and stdout, for a client to talk to; to look around try: reverie demo, reverie --help. Ctrl-D ends it.")
 	}
+	if w := leftBehind(e.cfg); w != "" {
+		log.Warn(w, "component", "store")
+	}
 	if a.cfg.Embedding.CheckOnStartup {
 		a.checkSpaces(ctx, e)
 	}

@@ -88,6 +88,9 @@ func (e *env) printStatus(r statusReport) {
 		e.printf("database   %s, %.1f MB\n", r.Database, float64(r.Bytes)/1e6)
 	} else {
 		e.printf("database   %s\n", r.Database)
+		if w := leftBehind(e.cfg); w != "" {
+			e.printf("note       %s\n", w)
+		}
 	}
 	e.printSpaces(r)
 	e.printf("toolsets   %s\n", strings.Join(r.Toolsets, ", "))
