@@ -2,6 +2,8 @@ package vector_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,4 +125,42 @@ func TestWriteDatabaseGone(t *testing.T) {
 	if _, err := p.Write(t.Context(), ann, vector.Draft{Content: "the tea is hot"}); err == nil || !strings.HasPrefix(err.Error(), "write memory: ") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// Without its backup nothing is embedded anew, however often it is tried; a run that
+// continues one makes no second backup.
+func TestSpaceReembedNeedsItsBackup(t *testing.T) {
+	path := storetest.Engines(t)[0].New(t)
+	p := start(t, path, small("a"), spaces.Options{})
+	for i := range 20 {
+		p.write(t, fmt.Sprintf("number %d of the cat", i))
+	}
+	p.close()
+	e := &remote{name: "large", dim: 128, weights: "b"}
+	var backups int
+	full := errors.New("disk full")
+	p = start(t, path, e, spaces.Options{BatchSize: 5, Backup: func(context.Context, string) error {
+		backups++
+		return full
+	}})
+	for try := range 3 {
+		if _, err := p.spaces.Reembed(t.Context(), spaces.ReembedOptions{}); !errors.Is(err, full) || backups != try+1 {
+			t.Fatalf("try %d: %v after %d backups", try, err, backups)
+		}
+	}
+	full, backups = nil, 0
+	ctx, cancel := context.WithCancel(t.Context())
+	e.each = func(n int) {
+		if n == 10 {
+			cancel()
+		}
+	}
+	if _, err := p.spaces.Reembed(ctx, spaces.ReembedOptions{}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	e.each = nil
+	if n, err := p.spaces.Reembed(t.Context(), spaces.ReembedOptions{}); err != nil || n != 20 || backups != 1 {
+		t.Errorf("%d, %v, %d backups", n, err, backups)
+	}
+	sound(t, path)
 }

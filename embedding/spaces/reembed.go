@@ -92,15 +92,19 @@ func (r *reembedding) run(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	resumed, needed, err := r.prepare(ctx, sp, canary)
+	resumed, needed, err := r.plan(ctx, sp, canary)
 	if err != nil || !needed {
 		have, _, cerr := r.count(ctx)
 		return have, errors.Join(err, cerr)
 	}
+	// Before the new space is registered: a run that continues one makes no other backup.
 	if !resumed && r.opts.Backup != nil {
 		if err := r.opts.Backup(ctx, "before re-embedding"); err != nil {
 			return 0, fmt.Errorf("backup before it: %w", err)
 		}
+	}
+	if err := r.prepare(ctx, sp, canary); err != nil || r.arrived() {
+		return 0, err
 	}
 	if err := r.fill(ctx); err != nil {
 		return r.done(ctx), err
@@ -115,54 +119,82 @@ func (r *reembedding) run(ctx context.Context) (int, error) {
 	return have, r.dropOthers(ctx)
 }
 
-// prepare finds the space to fill, or registers it.
-func (r *reembedding) prepare(ctx context.Context, sp embedding.Space, canary Canary) (resumed, needed bool, err error) {
-	var leave []int64
-	err = r.db.Exclusive(ctx, func(g *gorm.DB) error {
-		leave, resumed, needed = nil, false, true
-		r.from, r.to = row{}, row{}
-		sv, err := store.ReadServing(g)
-		if err != nil {
-			return err
-		}
-		rows, err := readRows(g)
-		if err != nil {
-			return err
-		}
-		for _, have := range rows {
-			switch {
-			case have.id == sv.Space:
-				r.from = have
-				if r.o.Anew || !r.same(g, have, sp, canary) {
-					continue
-				}
-				r.to, needed = have, false
-				return store.ErrUnchanged
-			case have.state == building && !r.same(g, have, sp, canary):
-				leave = append(leave, have.id) // of another model, or of this one before it was exchanged
-			case have.state == building, have.state == old && !r.o.Anew && r.same(g, have, sp, canary):
-				r.to, resumed = have, have.state == building
+// plan finds out what there is to do: needed says whether anything is, resumed that a run
+// of before is to be continued.
+func (r *reembedding) plan(ctx context.Context, sp embedding.Space, canary Canary) (resumed, needed bool, err error) {
+	err = r.db.Read(ctx, func(g *gorm.DB) error {
+		_, err := r.find(g, sp, canary)
+		resumed, needed = r.to.state == building, !r.arrived()
+		return err
+	})
+	return resumed, needed, err
+}
+
+// find looks for the spaces to go from and to among those that there are; the one to go to
+// may have to be registered yet. leave are those that a run of before has left unfinished
+// and that are of no use.
+func (r *reembedding) find(g *gorm.DB, sp embedding.Space, canary Canary) (leave []int64, err error) {
+	r.from, r.to = row{}, row{}
+	sv, err := store.ReadServing(g)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readRows(g)
+	if err != nil {
+		return nil, err
+	}
+	for _, have := range rows {
+		same := r.same(g, have, sp, canary)
+		switch {
+		case have.id == sv.Space:
+			r.from = have
+			if same && !r.o.Anew {
+				r.to = have
+				return nil, nil
 			}
+		case have.state == building && !same:
+			leave = append(leave, have.id) // of another model, or of this one before it was exchanged
+		case have.state == building, have.state == old && !r.o.Anew && same:
+			r.to = have
+		}
+	}
+	if r.to.id == 0 {
+		sp.Version = freshVersion(rows, sp)
+		r.to = row{Space: sp}
+	}
+	return leave, nil
+}
+
+// arrived reports whether the space to go to is the one that serves.
+func (r *reembedding) arrived() bool { return r.to.id != 0 && r.to.id == r.from.id }
+
+// prepare registers the space to fill, and removes what a run of before has left.
+func (r *reembedding) prepare(ctx context.Context, sp embedding.Space, canary Canary) error {
+	var leave []int64
+	err := r.db.Exclusive(ctx, func(g *gorm.DB) (err error) {
+		if leave, err = r.find(g, sp, canary); err != nil {
+			return err
+		}
+		if r.arrived() {
+			return store.ErrUnchanged
 		}
 		if r.to.id == 0 {
-			sp.Version = freshVersion(rows, sp)
-			id, err := insertRow(g, sp, building)
-			if err != nil {
+			if r.to.id, err = insertRow(g, r.to.Space, building); err != nil {
 				return err
 			}
-			r.to = row{id: id, Space: sp, state: building}
 		}
 		if canary != nil {
 			if err := writeCanary(g, r.to.id, canary); err != nil {
 				return err
 			}
 		}
+		r.to.state = building
 		return setState(g, r.to.id, building)
 	})
 	for _, id := range leave {
 		err = errors.Join(err, r.drop(ctx, id))
 	}
-	return resumed, needed, err
+	return err
 }
 
 // same reports whether a space holds vectors of the embedder as it is now.
