@@ -125,6 +125,7 @@ func TestNumbersThatCannotBe(t *testing.T) {
 		{"serving", "generation", "9223372036854775807"},
 		{"memories", "rid", "9223372036854775807"},
 		{"memories", "rev", "-9223372036854775808"},
+		{"memories", "rid", "-1"},
 		{"journal", "seq", "9223372036854775807"},
 		{"spaces", "id", "9007199254740993"},
 	} {

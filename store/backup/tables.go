@@ -114,7 +114,7 @@ func checkCounts(cols []column, values []any) error {
 		if !c.counts() {
 			continue
 		}
-		if n, ok := values[i].(int64); !ok || n < -maxCount || n > maxCount {
+		if n, ok := values[i].(int64); !ok || n < 0 || n > maxCount {
 			return fmt.Errorf("column %s: no number to which anything has counted", c.name)
 		}
 	}
