@@ -207,6 +207,12 @@ func testSpaceServerAwayAtFirst(t *testing.T, engine storetest.Engine) {
 	if !w.Memory.Pending || len(w.Notices) != 1 || !strings.Contains(w.Notices[0], "follows later") {
 		t.Errorf("pending %v, notices %q", w.Memory.Pending, w.Notices)
 	}
+	if all, err := p.Totals(t.Context()); err != nil || all.Pending != 1 {
+		t.Errorf("in all %d pending, %v", all.Pending, err)
+	}
+	if own, err := p.Stats(t.Context(), ann, ""); err != nil || own.Pending != 1 {
+		t.Errorf("of the partition %d pending, %v", own.Pending, err)
+	}
 	r, _ := p.ask(t, "cat")
 	if len(r.Hits) != 1 || !strings.Contains(r.Degraded, errDown.Error()) {
 		t.Errorf("by words: %d hits, degraded %q", len(r.Hits), r.Degraded)

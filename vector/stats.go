@@ -9,6 +9,7 @@ import (
 
 	"reverie/embedding/spaces"
 	"reverie/internal/caller"
+	"reverie/store"
 )
 
 // Stats counts the memories of one partition that the caller may see.
@@ -32,6 +33,10 @@ func (s *Service) Stats(ctx context.Context, c caller.Caller, scope caller.Scope
 	var st Stats
 	err = s.db.Read(ctx, func(g *gorm.DB) error {
 		st = Stats{Scope: scope, Partition: part, ByState: map[State]int{}, ByImportance: map[Importance]int{}, Limit: s.opts.Limit}
+		none, err := s.noSpaceYet(g)
+		if err != nil {
+			return err
+		}
 		rows, err := g.Raw(`SELECT m.state, m.importance, COUNT(*), COUNT(p.rid), MIN(m.created_at), MAX(m.created_at)
 			FROM memories m LEFT JOIN pending p ON p.rid = m.rid AND p.space = (SELECT space FROM serving WHERE one = 1) AND m.state = 'live'
 			WHERE m.part = ? AND (m.private = 0 OR ?) GROUP BY m.state, m.importance`, part, !c.InGroup()).Rows()
@@ -52,6 +57,9 @@ func (s *Service) Stats(ctx context.Context, c caller.Caller, scope caller.Scope
 				continue
 			}
 			st.ByImportance[imp] += n
+			if none {
+				pending = n
+			}
 			st.Pending += pending
 			if t := fromMicro(first); st.Oldest.IsZero() || t.Before(st.Oldest) {
 				st.Oldest = t
@@ -66,6 +74,16 @@ func (s *Service) Stats(ctx context.Context, c caller.Caller, scope caller.Scope
 		return Stats{}, fmt.Errorf("count memories: %w", err)
 	}
 	return st, nil
+}
+
+// noSpaceYet reports whether no space serves yet because the embedder has never answered:
+// then everything waits for its vector, and the table of what waits has nothing.
+func (s *Service) noSpaceYet(g *gorm.DB) (bool, error) {
+	if s.opts.WordsOnly {
+		return false, nil
+	}
+	sv, err := store.ReadServing(g)
+	return sv.Space == 0, err
 }
 
 // PartitionCount is how many live memories a partition holds.
@@ -94,6 +112,11 @@ func (s *Service) Totals(ctx context.Context) (Totals, error) {
 		}
 		if err := g.Raw("SELECT COUNT(*) FROM pending WHERE space = (SELECT space FROM serving WHERE one = 1)").Row().Scan(&t.Pending); err != nil {
 			return err
+		}
+		if none, err := s.noSpaceYet(g); err != nil {
+			return err
+		} else if none {
+			t.Pending = t.Live
 		}
 		rows, err := g.Raw("SELECT key, live FROM partitions ORDER BY live DESC, key LIMIT 10").Rows()
 		if err != nil {
