@@ -162,8 +162,8 @@ func (p *importing) twin(m Memory, mayWait bool) (id string, wait bool, err erro
 	switch {
 	case same.ID != "" && same.ID != m.ID:
 		return same.ID, leaves(same.ID), nil
-	case other.ID == "" || other.ID == m.ID || p.together(m, other.Memory):
-		return "", false, nil
+	case other.ID == "" || other.ID == m.ID || same.ID == m.ID || p.together(m, other.Memory):
+		return "", false, nil // also if the two stand beside each other already
 	case !m.Private || leaves(other.ID):
 		return other.ID, leaves(other.ID), nil
 	}
