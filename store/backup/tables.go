@@ -11,13 +11,12 @@ const (
 	blob
 )
 
-// role is what a restore has to know about a column besides.
+// role is what a restore has to know about a column besides; mostly nothing.
 type role int
 
 const (
-	plain role = iota
 	// key is part of the primary key.
-	key
+	key role = iota + 1
 	// counted is a primary key that the engine counts up by itself.
 	counted
 	// space is the row id of an embedding space, which may have another one where it
