@@ -1,10 +1,13 @@
 package transfer
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"unicode/utf8"
 
@@ -37,8 +40,49 @@ type ExportReport struct {
 //
 // Rows that cannot be read are left out and listed. Vectors and the history are not in
 // it. An unknown partition is [ErrNoPartition], and nothing is written.
-func Export(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (ExportReport, error) {
-	var r ExportReport
+func Export(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (r ExportReport, err error) {
+	if db.Engine() == store.SQLite {
+		r, err = export(ctx, db, w, nil, o)
+	} else {
+		r, err = exportSpooled(ctx, db, w, o)
+	}
+	if err != nil {
+		return r, fmt.Errorf("export: %w", err)
+	}
+	return r, nil
+}
+
+// exportSpooled keeps everything in a temporary file until it is whole: with a server, a
+// read is made again when the connection broke, and w cannot take back what it has.
+func exportSpooled(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (ExportReport, error) {
+	f, err := os.CreateTemp("", "reverie-export-*") // mode 0600
+	if err != nil {
+		return ExportReport{}, fmt.Errorf("keep it until it is whole: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	b := bufio.NewWriterSize(f, 1<<16)
+	r, err := export(ctx, db, b, func() error {
+		b.Reset(f)
+		_, err := f.Seek(0, io.SeekStart)
+		return errors.Join(err, f.Truncate(0))
+	}, o)
+	if err != nil {
+		return r, err
+	}
+	if err := b.Flush(); err != nil {
+		return r, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return r, err
+	}
+	_, err = io.Copy(w, f)
+	return r, err
+}
+
+// export writes to w. begin, if it is not nil, is called before the first line, and again
+// when all begins anew.
+func export(ctx context.Context, db *store.DB, w io.Writer, begin func() error, o ExportOptions) (r ExportReport, err error) {
 	var unwritten error // not the store's error, whatever it looks like
 	put := func(v any) error {
 		b, err := encode(v)
@@ -48,7 +92,13 @@ func Export(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (Ex
 		}
 		return err
 	}
-	err := db.Read(ctx, func(g *gorm.DB) error {
+	err = db.Read(ctx, func(g *gorm.DB) error {
+		r = ExportReport{}
+		if begin != nil {
+			if unwritten = begin(); unwritten != nil {
+				return unwritten
+			}
+		}
 		keys, err := partitionKeys(g)
 		if err != nil {
 			return err
@@ -75,13 +125,7 @@ func Export(ctx context.Context, db *store.DB, w io.Writer, o ExportOptions) (Ex
 		}
 		return put(endLine{typeEnd, r.Memos, r.Memories})
 	})
-	if unwritten != nil {
-		err = unwritten
-	}
-	if err != nil {
-		return r, fmt.Errorf("export: %w", err)
-	}
-	return r, nil
+	return r, cmp.Or(unwritten, err)
 }
 
 func exportPartition(g *gorm.DB, key string, o ExportOptions, r *ExportReport, put func(any) error) error {
