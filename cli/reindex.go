@@ -46,11 +46,23 @@ func (r *reindexCmd) Run(ctx context.Context, e *env) error {
 			return err
 		}
 		if f.Consistent && !r.Anew {
-			out.Texts = st.Texts
-			return e.show(out, "nothing to do: %d memories, all of %s, fit the embedder (--anew embeds them again)\n", st.Texts, out.To)
+			// The right space, but perhaps not everything is in it yet.
+			n, err := a.spaces.Fill(ctx)
+			if err != nil {
+				return fmt.Errorf("%w (%d memories have their vector; run reverie reindex again to continue)", err, n)
+			}
+			waited := st.Texts
+			if st.Serving != nil {
+				waited -= st.Serving.Vectors
+			}
+			out.Texts, out.Done = n, waited > 0
+			if waited > 0 {
+				return e.show(out, "%d memories had no vector yet; %d of %d have one now, of %s\n", waited, n, st.Texts, out.To)
+			}
+			return e.show(out, "nothing to do: %d memories, all of %s, fit the embedder (--anew embeds them again)\n", n, out.To)
 		}
 		if !r.Yes {
-			ok, err := e.confirm(ctx, fmt.Sprintf("%d memories are to be embedded anew, from %s to %s.", st.Texts, out.From, out.To), "--yes")
+			ok, err := e.confirm(ctx, r.question(f, st.Texts), "--yes")
 			if err != nil {
 				return err
 			}
@@ -74,6 +86,13 @@ func (r *reindexCmd) Run(ctx context.Context, e *env) error {
 		out.Texts, out.Done = n, true
 		return e.show(out, "%d memories are embedded with %s\n", n, out.To)
 	})
+}
+
+func (r *reindexCmd) question(f spaces.Finding, texts int) string {
+	if f.Consistent {
+		return fmt.Sprintf("%d memories are to be embedded again with %s, though their vectors fit.", texts, spaces.Label(f.Configured))
+	}
+	return fmt.Sprintf("%s. %d memories are to be embedded anew with %s.", f.Reason, texts, spaces.Label(f.Configured))
 }
 
 // show prints a result for programs, or the words for people.

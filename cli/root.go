@@ -138,9 +138,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return usage(fmt.Errorf("argument %d is not valid UTF-8", i+1))
 		}
 	}
+	for i, a := range args[:max(len(args)-1, 0)] {
+		if a == "--home" && isCommand(parser.Model.Node, args[i+1]) && !exists(args[i+1]) {
+			return usage(fmt.Errorf("--home %s: the folder after --home is missing (for one of this name write ./%s)", args[i+1], args[i+1]))
+		}
+	}
 	k, err := parser.Parse(scopeFirst(args))
 	if err != nil {
-		return usage(fmt.Errorf("%w (see: reverie --help)", err))
+		return usage(misspelt(parser.Model.Node, args, err))
 	}
 	e := &env{stdin: stdin, stdout: stdout, stderr: stderr, json: r.JSON}
 	if c, ok := k.Selected().Target.Addr().Interface().(interface{ needsConfig() bool }); !ok || c.needsConfig() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"reverie/embedding/spaces"
 	"reverie/internal/caller"
@@ -50,8 +51,15 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 		if r.Totals, err = a.memories.Totals(ctx); err != nil {
 			return err
 		}
+		asked := a.askEmbedder(ctx)
 		if r.Spaces, err = a.spaces.Status(ctx); err != nil {
 			return err
+		}
+		if asked != "" {
+			r.Spaces.Advice = asked
+			if r.Spaces.Serving != nil {
+				r.Spaces.State = spaces.Inconsistent
+			}
 		}
 		if a.mirror != nil {
 			st, err := a.mirror.Status(ctx)
@@ -81,6 +89,29 @@ func (statusCmd) Run(ctx context.Context, e *env) error {
 	})
 }
 
+// statusPatience is how long the status waits for the embedder's server.
+const statusPatience = 3 * time.Second
+
+// askEmbedder asks an embedder that is elsewhere whether it is there and makes the vectors
+// that are stored; it returns what is wrong.
+func (a *app) askEmbedder(ctx context.Context) string {
+	if a.cfg.Embedding.Protocol == builtinProtocol {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	f, err := a.spaces.Check(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("the embedder has not answered within %v: searches go by words while that lasts", statusPatience)
+	case err != nil:
+		return fmt.Sprintf("the embedder does not work (%v): searches go by words while that lasts", err)
+	case !f.Consistent:
+		return f.Advice()
+	}
+	return ""
+}
+
 func (e *env) printStatus(r statusReport) {
 	e.printf("reverie %s\n", r.Version)
 	e.printf("home       %s\n", r.Home)
@@ -94,7 +125,11 @@ func (e *env) printStatus(r statusReport) {
 	}
 	e.printSpaces(r)
 	e.printf("toolsets   %s\n", strings.Join(r.Toolsets, ", "))
-	e.printf("stored     %d memories in %d partitions; %d wait for their vector\n", r.Totals.Live, r.Totals.Partitions, r.Totals.Pending)
+	e.printf("stored     %d memories in %d partitions; %d wait for their vector", r.Totals.Live, r.Totals.Partitions, r.Totals.Pending)
+	if r.Totals.Pending > 0 {
+		e.printf(" (a running server makes them, or: reverie reindex)")
+	}
+	e.printf("\n")
 	for _, p := range r.Totals.Largest {
 		e.printf("             %6d  %s\n", p.Live, p.Partition)
 	}

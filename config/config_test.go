@@ -206,12 +206,13 @@ func TestEnvFileNeverQuotesItself(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	c, home, err := sources{dotenv: "OTHER=1\nREVERIE_USR=ann\nREVERIE_HOME=/x\nREVERIE_ROLE=owner"}.load(t)
+	c, home, err := sources{dotenv: "OTHER=1\nEMBEDDING_MODEL_APIKEY=k\nREVERIE_USR=ann\nREVERIE_HOME=/x\nREVERIE_ROLE=owner"}.load(t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(home, config.EnvFileName)
 	want := []string{
+		path + `: EMBEDDING_MODEL_APIKEY has no effect; did you mean "EMBEDDING_MODEL_API_KEY"?`,
 		path + ": REVERIE_HOME has no effect in the home itself; set it in the environment",
 		path + `: REVERIE_USR has no effect; did you mean "REVERIE_USER"?`,
 	}

@@ -141,8 +141,8 @@ func envWarnings(f *envFile) []string {
 		switch {
 		case name == "REVERIE_HOME":
 			warnings = append(warnings, f.path+": REVERIE_HOME has no effect in the home itself; set it in the environment")
-		case strings.HasPrefix(name, "REVERIE_") && !slices.Contains(known, name):
-			warnings = append(warnings, f.path+": "+name+" has no effect"+didYouMean(name, known))
+		case looksOurs(name) && !slices.Contains(known, name):
+			warnings = append(warnings, f.path+": "+name+" has no effect"+DidYouMean(name, known))
 		}
 	}
 	sort.Strings(warnings)
@@ -158,16 +158,26 @@ func envNames() []string {
 	return names
 }
 
-// UnknownEnv returns a warning for each REVERIE_ variable of an environment, given as
-// "NAME=value" lines, that means nothing: a misspelt REVERIE_USER would otherwise
+// looksOurs reports whether a variable has a beginning that ours have.
+func looksOurs(name string) bool {
+	for _, prefix := range []string{"REVERIE_", "EMBEDDING_", "EMBED_", "REEMBED_", "VECTOR_DB_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// UnknownEnv returns a warning for each variable of an environment, given as "NAME=value"
+// lines, that looks like ours and means nothing: a misspelt REVERIE_USER would otherwise
 // put memories under another user without a word.
 func UnknownEnv(environ []string) []string {
 	known := append(envNames(), "REVERIE_HOME")
 	var warnings []string
 	for _, line := range environ {
 		name, _, _ := strings.Cut(line, "=")
-		if strings.HasPrefix(name, "REVERIE_") && !slices.Contains(known, name) {
-			warnings = append(warnings, "environment variable "+name+" has no effect"+didYouMean(name, known))
+		if looksOurs(name) && !strings.HasPrefix(name, "REVERIE_TEST_") && !slices.Contains(known, name) {
+			warnings = append(warnings, "environment variable "+name+" has no effect"+DidYouMean(name, known))
 		}
 	}
 	sort.Strings(warnings)

@@ -8,8 +8,8 @@ import (
 )
 
 func TestUnknownEnv(t *testing.T) {
-	got := UnknownEnv([]string{"REVERIE_USR=zed", "REVERIE_USER=ann", "REVERIE_HOME=/x", "HOME=/y", "REVERIE_BIN"})
-	if len(got) != 2 || !strings.Contains(got[1], "REVERIE_USR") || !strings.Contains(got[1], "REVERIE_USER") {
+	got := UnknownEnv([]string{"REVERIE_USR=zed", "REVERIE_USER=ann", "REVERIE_HOME=/x", "HOME=/y", "REVERIE_BIN", "EMBEDDING_PROTCOL=openai", "REVERIE_TEST_DSN=x"})
+	if len(got) != 3 || !strings.Contains(got[0], `EMBEDDING_PROTCOL has no effect; did you mean "EMBEDDING_PRO`) || !strings.Contains(got[2], "REVERIE_USR") || !strings.Contains(got[2], "REVERIE_USER") {
 		t.Errorf("warnings %q", got)
 	}
 }

@@ -91,7 +91,7 @@ func keys() []key {
 
 		{name: "storage.dsn", def: "", max: 2000, check: checkDSN, secret: true, env: []string{"REVERIE_DSN"},
 			help:   "PostgreSQL database for several servers, postgres://user:password@host:5432/name; empty: SQLite in the home folder",
-			helpZH: "供多台服务器共用的 PostgreSQL 数据库，postgres://用户:密码@主机:5432/库名；为空则使用主目录中的 SQLite",
+			helpZH: "供多台服务器共用的 PostgreSQL 数据库，postgres://用户:密码@主机:5432/库名；为空则使用数据目录中的 SQLite",
 			field:  func(c *Config) any { return &c.Storage.DSN }},
 
 		{name: "embedding.protocol", def: "builtin", allowed: []string{"builtin", "ollama-embed", "openai"},

@@ -41,7 +41,7 @@ const hidden = "(set, not shown)"
 // quotable returns text as a message may show it: a value with a secret in it, also one
 // that was put into the wrong key, is not quoted.
 func (k *key) quotable(text string) string {
-	if k.secret || strings.Contains(text, "://") && strings.Contains(text, "@") {
+	if k.secret || strings.Contains(text, "://") && strings.ContainsAny(text, "@?#") {
 		return hidden
 	}
 	return text

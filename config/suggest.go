@@ -22,7 +22,7 @@ func keyNames() (names, sections []string) {
 func suggestKey(name string, table bool) string {
 	names, sections := keyNames()
 	if table {
-		if s := didYouMean(name, sections); s != "" {
+		if s := DidYouMean(name, sections); s != "" {
 			return s
 		}
 		return "; the sections are " + strings.Join(sections, ", ")
@@ -34,7 +34,7 @@ func suggestKey(name string, table bool) string {
 			return fmt.Sprintf("; did you mean %q?", n)
 		}
 	}
-	if s := didYouMean(name, names); s != "" {
+	if s := DidYouMean(name, names); s != "" {
 		return s
 	}
 	section, _, inSection := strings.Cut(name, ".")
@@ -66,8 +66,8 @@ func unknownFlags(flags map[string]string) []error {
 	return problems
 }
 
-// didYouMean returns "; did you mean ...?" if one of the names is close to s, else "".
-func didYouMean(s string, names []string) string {
+// DidYouMean returns "; did you mean ...?" if one of the names is close to s, else "".
+func DidYouMean(s string, names []string) string {
 	best, bestDistance := "", 4
 	s = canonical(s)
 	for _, n := range names {

@@ -103,7 +103,7 @@ func (k *key) checkInt(n int64) (any, error) {
 func (k *key) checkString(s string) (any, error) {
 	if k.allowed != nil {
 		if !slices.Contains(k.allowed, s) {
-			return nil, fmt.Errorf("must be %s%s", k.expects(), didYouMean(s, k.allowed))
+			return nil, fmt.Errorf("must be %s%s", k.expects(), DidYouMean(s, k.allowed))
 		}
 		return s, nil
 	}
@@ -126,7 +126,7 @@ func (k *key) checkList(names []string) (any, error) {
 	var out []string
 	for _, n := range names {
 		if !slices.Contains(k.allowed, n) {
-			return nil, fmt.Errorf("has %s in it, must be %s%s", strconv.Quote(n), k.expects(), didYouMean(n, k.allowed))
+			return nil, fmt.Errorf("has %s in it, must be %s%s", strconv.Quote(n), k.expects(), DidYouMean(n, k.allowed))
 		}
 		if !slices.Contains(out, n) {
 			out = append(out, n)

@@ -51,6 +51,15 @@ func (s *Server) problem(name string, err error) string {
 		return plain(err, memo.ErrInvalid) + again
 	case errors.Is(err, cleantext.ErrInvalid):
 		return plain(err, cleantext.ErrInvalid) + again
+	case errors.Is(err, store.ErrText):
+		return plain(err, store.ErrText) + again
+	case errors.Is(err, store.ErrUnreachable):
+		// Where the database is, and why it is away, is for the operator.
+		s.log.Error("database unreachable", "in", name, "err", err)
+		return store.ErrUnreachable.Error() + ": nothing was changed; try once more in a moment; if it stays, the operator finds the reason with: reverie doctor"
+	case errors.Is(err, store.ErrInDoubt):
+		s.log.Error("outcome unknown", "in", name, "err", err)
+		return store.ErrInDoubt.Error() + ": the database went away in the middle of this change, which may have been stored or not; look with read_memory, list_memory or read_memo before you call " + name + " again"
 	case known(err):
 		return err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -76,6 +76,9 @@ func (d *DB) Held(ctx context.Context, name string) (*HeldError, error) {
 		h, err = d.holds(g, name)
 		return err
 	})
+	if h != nil && goneHere(h.Holder) {
+		return nil, err // its lease ends, or is taken, by itself
+	}
 	return h, err
 }
 

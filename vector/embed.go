@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"reverie/embedding"
@@ -146,6 +147,10 @@ func (s *Service) withoutVector(err error, done string) []string {
 	s.log.Warn("memory "+done+" without its vector for now", "error", err)
 	if s.opts.WordsOnly {
 		return nil // nobody expects one
+	}
+	var none errNoEmbedder
+	if errors.As(err, &none) && !strings.Contains(none.why, "failed") {
+		return []string{"the memory is " + done + " and found by its words, its vector follows later: " + none.why}
 	}
 	return []string{"the embedder failed; the memory is " + done + " and found by its words, its vector follows later"}
 }

@@ -388,6 +388,18 @@ func (r *reembedding) drop(ctx context.Context, id int64) error {
 	return r.db.Exclusive(ctx, func(g *gorm.DB) error { return deleteRow(g, id) })
 }
 
+// Fill gives texts that wait for their vector in the space that serves theirs, and
+// returns how many have one.
+func (m *Manager) Fill(ctx context.Context) (int, error) {
+	for _, c := range m.registered() {
+		if err := c.Fill(ctx); err != nil {
+			n, _ := m.vectors(ctx)
+			return n, err
+		}
+	}
+	return m.vectors(ctx)
+}
+
 // vectors counts the texts that have a vector in the space that serves.
 func (m *Manager) vectors(ctx context.Context) (n int, err error) {
 	err = m.db.Read(ctx, func(g *gorm.DB) error {

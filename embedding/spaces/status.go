@@ -16,7 +16,7 @@ import (
 const (
 	Empty        = "empty"        // nothing is embedded yet
 	Consistent   = "consistent"   // what is stored fits the configured embedder
-	Inconsistent = "inconsistent" // it does not: run reverie reindex
+	Inconsistent = "inconsistent" // it does not, or the embedder does not work: see Advice
 )
 
 // Info is one embedding space for people.
