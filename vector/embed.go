@@ -144,7 +144,7 @@ func (e embedded) fit(tx *store.Tx) (embedded, int64, error) {
 
 // withoutVector words, for the answer to a write, that the vector follows later.
 func (s *Service) withoutVector(err error, done string) []string {
-	s.log.Warn("memory "+done+" without its vector for now", "error", err)
+	s.log.Debug("memory "+done+" without its vector for now", "error", err) // the answer says so, and the filling warns
 	if s.opts.WordsOnly {
 		return nil // nobody expects one
 	}
