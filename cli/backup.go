@@ -131,14 +131,15 @@ func (b *backupVerifyCmd) Run(ctx context.Context, e *env) error {
 }
 
 type backupRestoreCmd struct {
-	File   string `arg:"" help:"A path, or a name from: reverie backup list. An embed_backup_*.json of P1 restores, too."`
-	Merge  bool   `help:"Add what is missing and take what is newer, remove nothing."`
-	Yes    bool   `help:"Do not ask."`
-	DryRun bool   `help:"Say what would change, change nothing."`
+	File    string `arg:"" help:"A path, or a name from: reverie backup list. An embed_backup_*.json of P1 restores, too."`
+	Merge   bool   `help:"Add what is missing and take what is newer, remove nothing. The default for a backup of P1." xor:"mode"`
+	Replace bool   `help:"Make the home what it was then. The default, but not for a backup of P1: of one, all memories that are not in it go to the trash." xor:"mode"`
+	Yes     bool   `help:"Do not ask."`
+	DryRun  bool   `help:"Say what would change, change nothing."`
 }
 
 func (backupRestoreCmd) Help() string {
-	return "Without --merge the home becomes what it was when the backup was written: what was stored since is gone from it, and in the backup that is made first. Servers may run and see the change at once. The rows change in one step; if the process is killed, all is old, or the next start completes it. Of a P1 backup, only memories are replaced: the others go to the trash. With --merge every change is in the history and can be undone one by one."
+	return "Without --merge (and not of P1) the home becomes what it was when the backup was written: what was stored since is gone from it, and in the backup that is made first. Servers may run and see the change at once. The rows change in one step; if the process is killed, all is old, or the next start completes it. A backup of P1 holds memories only and is merged, unless --replace is given: then all other memories, of everybody, go to the trash. With --merge every change is in the history and can be undone one by one."
 }
 
 // Run shows what would change, asks, and restores.
@@ -151,14 +152,17 @@ func (b *backupRestoreCmd) Run(ctx context.Context, e *env) error {
 		report, end := e.steps()
 		defer end()
 		o := backup.RestoreOptions{
-			Keep: e.cfg.Backup.Keep, Version: version(), Progress: report, Domain: a.restorer(c),
+			Keep: e.cfg.Backup.Keep, Version: version(), Progress: report, Domain: a.restorer(c), Compare: !e.json,
 			MapKey: func(key, scope string) (string, bool) {
 				k, ok := caller.ParseKey(key, scope, e.chosenPlatform())
 				return k.String(), ok
 			},
 		}
-		if b.Merge {
+		switch {
+		case b.Merge:
 			o.Mode = backup.Merge
+		case b.Replace:
+			o.Mode = backup.Replace
 		}
 		if b.DryRun || !b.Yes {
 			p, err := backup.Plan(ctx, a.db, e.cfg.Home, path, o)
@@ -193,25 +197,35 @@ func (b *backupRestoreCmd) Run(ctx context.Context, e *env) error {
 		}
 		if !e.json {
 			e.printf("what was there before: %s\n", r.Before.Name)
+			if slices.Contains(slices.Concat(r.Files.Added, r.Files.Replaced), "config.toml") {
+				e.printf("config.toml was restored: restart your servers\n")
+			}
 		}
 		return nil
 	})
 }
 
 func (b *backupRestoreCmd) question(p backup.Changes) string {
-	if b.Merge {
-		return fmt.Sprintf("The backup of %s is to be merged into what is there.", p.CreatedAt.Local().Format(time.DateTime))
+	at := p.CreatedAt.Local().Format(time.DateTime)
+	switch {
+	case p.Mode == backup.Merge:
+		return fmt.Sprintf("The backup of %s is to be merged into what is there; nothing is removed.", at)
+	case p.Old:
+		return fmt.Sprintf("The memories are to be replaced by those of the backup of P1 of %s: all others go to the trash.", at)
 	}
-	return fmt.Sprintf("What is there is to be replaced by the backup of %s.", p.CreatedAt.Local().Format(time.DateTime))
+	return fmt.Sprintf("What is there is to be replaced by the backup of %s.", at)
 }
 
 // command is the flag that answers, within the whole call.
 func (b *backupRestoreCmd) command() string {
-	merge := ""
-	if b.Merge {
-		merge = " --merge"
+	mode := ""
+	switch {
+	case b.Merge:
+		mode = " --merge"
+	case b.Replace:
+		mode = " --replace"
 	}
-	return fmt.Sprintf("--yes: reverie backup restore %s%s --yes", quoteArg(b.File), merge)
+	return fmt.Sprintf("--yes: reverie backup restore %s%s --yes", quoteArg(b.File), mode)
 }
 
 func quoteArg(s string) string {
@@ -234,9 +248,15 @@ func (e *env) showChanges(v any, c backup.Changes, did string) error {
 	if e.json {
 		return e.printJSON(v)
 	}
-	e.printf("%s: %s of %s\n", did, filepath.Base(c.File), c.CreatedAt.Local().Format(time.DateTime))
-	for _, t := range slices.Sorted(maps.Keys(c.Tables)) {
-		e.printf("  %-12s %s\n", t, rowCounts(c.Tables[t]))
+	merged := ""
+	if c.Mode == backup.Merge {
+		merged = ", merged into what is there"
+	}
+	e.printf("%s: %s of %s%s\n", did, filepath.Base(c.File), c.CreatedAt.Local().Format(time.DateTime), merged)
+	for _, t := range []string{"memories", "memos"} { // what people know; programs get every table
+		if n := c.Tables[t]; n != nil {
+			e.printf("  %-12s %s\n", t, rowCounts(n))
+		}
 	}
 	parts := slices.SortedFunc(maps.Keys(c.Partitions), func(x, y string) int {
 		return cmp.Or(cmp.Compare(touched(c.Partitions[y]), touched(c.Partitions[x])), strings.Compare(x, y))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"reverie/store"
 	"reverie/store/backup"
 	"reverie/store/storetest"
@@ -177,12 +179,49 @@ func TestOldOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.rows(t)["memories"]
-	o := backup.RestoreOptions{Domain: noDomain{}, MapKey: func(string, string) (string, bool) { return "", false }}
+	o := backup.RestoreOptions{Mode: backup.Replace, Domain: noDomain{}, MapKey: func(string, string) (string, bool) { return "", false }}
 	if _, err := backup.Restore(t.Context(), h.db, h.dir, path, o); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("error %v", err)
 	}
 	if after := h.rows(t)["memories"]; len(after) != len(before) {
 		t.Errorf("%d memories of %d", len(after), len(before))
+	}
+}
+
+// Without a mode a P1 backup removes nothing, and a restore may count what it changes.
+func TestDefaultsOfRestore(t *testing.T) {
+	h := newHome(t)
+	h.live(t, 1, 3)
+	path := filepath.Join(t.TempDir(), "embed_backup_20260101_000000.json")
+	if err := os.WriteFile(path, []byte(`{"collection":"c","created_at":"","ids":["x"],"documents":["a fact"],"metadatas":[{"user_id":"nobody"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := backup.RestoreOptions{Domain: noDomain{}, MapKey: func(string, string) (string, bool) { return "", false }}
+	if r, err := backup.Restore(t.Context(), h.db, h.dir, path, o); err != nil || r.Mode != backup.Merge || !r.Old || len(r.Notes) != 1 {
+		t.Errorf("P1: %+v, %v", r.Changes, err)
+	}
+	h.exec(t, "DELETE FROM pending") // or the other process fills it in at some moment
+	made := h.create(t, backup.Options{})
+	h.exec(t, "UPDATE memories SET seen = seen + 1 WHERE rid = (SELECT MIN(rid) FROM memories)")
+	want, err := backup.Plan(t.Context(), h.db, h.dir, made.Path, backup.RestoreOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := want.Tables["memories"]; c.Replaced != 1 || c.Added != 0 || c.Removed != 0 || c.Kept == 0 {
+		t.Fatalf("planned: %+v", c)
+	}
+	got, err := backup.Restore(t.Context(), h.db, h.dir, made.Path, backup.RestoreOptions{Compare: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want.Tables["memories"], got.Tables["memories"]); d != "" || got.Mode != backup.Replace || got.Old {
+		t.Errorf("mode %s, old %v, (-planned +restored):\n%s", got.Mode, got.Old, d)
+	}
+	if d := cmp.Diff(want.Partitions, got.Partitions); d != "" {
+		t.Errorf("partitions (-planned +restored):\n%s", d)
+	}
+	if d := cmp.Diff(want.Files, got.Files); d != "" {
+		t.Errorf("files (-planned +restored):\n%s", d)
 	}
 }
 

@@ -45,7 +45,8 @@ type FileChanges struct {
 type Changes struct {
 	File      string    `json:"file"`
 	Mode      Mode      `json:"mode"`
-	CreatedAt time.Time `json:"created_at"` // of the backup
+	CreatedAt time.Time `json:"created_at"`    // of the backup
+	Old       bool      `json:"old,omitempty"` // it is of P1
 	// Tables counts rows by table. Versions of partitions rise besides.
 	Tables map[string]*Counts `json:"tables"`
 	// Partitions counts memories and memos by partition and table.
@@ -84,7 +85,7 @@ func (c *Changes) note(format string, args ...any) {
 }
 
 // Result is what a restore did. Of one that replaces, Added is all rows of the backup and
-// Removed all that were there: it does not compare them, [Plan] does.
+// Removed all that were there, unless [RestoreOptions].Compare is set.
 type Result struct {
 	Changes
 	ID     string `json:"id"`     // in the journal, of a merge

@@ -22,7 +22,12 @@ const leaseTTL = 10 * time.Second
 // RestoreOptions of [Restore] and [Plan]; Domain is needed for [Merge] and for backups of
 // P1. The zero value of every other field is its default.
 type RestoreOptions struct {
-	Mode Mode // default Replace
+	// Mode is by default Replace for a backup of this program, and Merge for one of P1:
+	// that holds memories only, of those who were known then.
+	Mode Mode
+	// Compare counts the rows of a restore that replaces one by one before, as [Plan] does,
+	// which takes as long as that. Without it all rows count as added.
+	Compare bool
 	// Keep and Version are those of the backup that is made first; see [Options].
 	Keep    int
 	Version string
@@ -59,14 +64,17 @@ func (x *restoring) progress(done, total int64) {
 
 // prepare opens and verifies a backup.
 func prepare(ctx context.Context, db *store.DB, home, path string, o RestoreOptions) (*restoring, *source, error) {
-	o.Mode = cmp.Or(o.Mode, Replace)
-	if o.Mode != Replace && o.Mode != Merge {
+	if o.Mode != "" && o.Mode != Replace && o.Mode != Merge {
 		return nil, nil, fmt.Errorf("mode %q; allowed: replace, merge", o.Mode)
 	}
 	src, err := open(path)
 	if err != nil {
 		return nil, nil, err
 	}
+	if src.old != nil {
+		o.Mode = cmp.Or(o.Mode, Merge)
+	}
+	o.Mode = cmp.Or(o.Mode, Replace)
 	x := &restoring{db: db, home: home, o: o, id: "plan", step: "verify", engine: db.Engine()}
 	if err := x.look(ctx, src, path); err != nil {
 		src.Close()
@@ -89,6 +97,7 @@ func (x *restoring) look(ctx context.Context, src *source, path string) (err err
 		}
 	}
 	x.r.Changes = newChanges(path, x.o.Mode, at)
+	x.r.Old = src.old != nil
 	x.root, err = os.OpenRoot(x.home)
 	return err
 }
@@ -153,9 +162,26 @@ func (x *restoring) alone(ctx context.Context, src *source, path string) error {
 	case x.o.Mode == Merge:
 		err = x.merge(ctx, src.zip)
 	default:
-		return full(x.home, x.replace(ctx, src.zip))
+		return full(x.home, x.replaceCounted(ctx, src.zip))
 	}
 	return full(x.home, errors.Join(err, x.stage.drop()))
+}
+
+// replaceCounted replaces, and reports what differed if that was asked for.
+func (x *restoring) replaceCounted(ctx context.Context, a *archive) error {
+	if !x.o.Compare {
+		return x.replace(ctx, a)
+	}
+	if err := x.plan(ctx, a); err != nil {
+		return errors.Join(fmt.Errorf("%w; nothing was changed", err), x.stage.drop())
+	}
+	counted := x.r.Changes
+	x.r.Changes = newChanges(counted.File, counted.Mode, counted.CreatedAt)
+	if err := x.replace(ctx, a); err != nil {
+		return err
+	}
+	x.r.Tables, x.r.Partitions = counted.Tables, counted.Partitions
+	return nil
 }
 
 // backUp makes the backup of what is there, in place of one that was made too early.
