@@ -74,7 +74,8 @@ func (x *importP1Cmd) Run(ctx context.Context, e *env) error {
 			return e.printJSON(r)
 		}
 		e.printP1(r, x.DryRun)
-		return nil
+		e.hintPlatform(slices.Sorted(maps.Keys(r.Partitions)))
+		return e.waits(ctx, a, x.DryRun)
 	})
 }
 

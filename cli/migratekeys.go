@@ -57,7 +57,11 @@ func (x *migrateKeysCmd) Run(ctx context.Context, e *env) error {
 		if err := e.printMigration(r, "moved"); err != nil {
 			return err
 		}
-		e.hintPlatform(r)
+		var parts []string
+		for _, m := range r.Moved {
+			parts = append(parts, m.To)
+		}
+		e.hintPlatform(parts)
 		return nil
 	})
 }
@@ -97,11 +101,12 @@ func (e *env) printMigration(r transfer.MigrateReport, verb string) error {
 	return nil
 }
 
-// hintPlatform says what to configure if nobody would look where the data is now.
-func (e *env) hintPlatform(r transfer.MigrateReport) {
-	for _, m := range r.Moved {
-		if k, ok := caller.CurrentKey(m.To); ok && k.Platform != e.cfg.Identity.Platform {
-			fmt.Fprintf(e.stderr, "reverie: the configured platform is %s: to use what is under %s, the host says that platform with each request, or config.toml has [identity] platform = %q\n", e.cfg.Identity.Platform, m.To, k.Platform)
+// hintPlatform says what to configure if nobody would look where the data is now. One
+// partition stands for all: they are of the same platform as a rule.
+func (e *env) hintPlatform(parts []string) {
+	for _, part := range parts {
+		if k, ok := caller.CurrentKey(part); ok && k.Platform != e.cfg.Identity.Platform {
+			e.say("the configured platform is %s: to use what is under %s, the host says that platform with each request, or config.toml has [identity] platform = %q", e.cfg.Identity.Platform, part, k.Platform)
 			return
 		}
 	}

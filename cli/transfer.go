@@ -140,6 +140,9 @@ func (x *importFileCmd) Run(ctx context.Context, e *env) error {
 			if more := r.RefusedTotal - len(r.Refused); more > 0 {
 				fmt.Fprintf(e.stderr, "reverie: and %d lines more\n", more)
 			}
+			if err := e.waits(ctx, a, x.DryRun); err != nil {
+				return err
+			}
 		}
 		if r.RefusedTotal > 0 {
 			return fmt.Errorf("%d lines cannot be imported; nothing of the %d partitions they are in was", r.RefusedTotal, r.Left)
@@ -209,6 +212,19 @@ func (e *env) over(list []transfer.Over) {
 	}
 }
 
+// waits says how many memories searches find by their words alone, and what helps. Those
+// of before count too: whoever imports once more wants to know of them.
+func (e *env) waits(ctx context.Context, a *app, dryRun bool) error {
+	if dryRun {
+		return nil
+	}
+	t, err := a.memories.Totals(ctx)
+	if err == nil && t.Pending > 0 {
+		e.printf("%d memories wait for their vector: a running server makes them, or: reverie reindex\n", t.Pending)
+	}
+	return err
+}
+
 type importP2Cmd struct {
 	Dir        string `arg:"" help:"The plugin's data folder, the folder memories in it, or the bot's data folder."`
 	GlobalTo   string `help:"Whose memories the notes of all chats become: a partition key, or user or group for the configured one. Without it they are only copied." placeholder:"KEY"`
@@ -244,9 +260,15 @@ func (x *importP2Cmd) Run(ctx context.Context, e *env) error {
 			return e.printJSON(r)
 		}
 		e.printf("%s: %d notes and %d summaries; memories %s\n", did(x.DryRun), r.Notes, r.Summaries, counts(r.Memories))
-		e.printf("files: %d copied, %d were there, %d differ from what is there, which stays\n", r.Copied, r.Same, len(r.Differ))
+		e.printf("files: %d copied, %d were there, %d differ from what is there, which stays", r.Copied, r.Same, len(r.Differ))
+		if r.Indexes > 0 {
+			e.printf("; %d of them MEMORY.md, which is only copied", r.Indexes)
+		}
+		e.printf("\n")
+		var parts []string
 		for _, c := range r.Chats {
 			e.printf("  %s -> %s: %d memories\n", c.Folder, c.Partition, c.Memories)
+			parts = append(parts, c.Partition)
 		}
 		for _, n := range r.Differ {
 			fmt.Fprintf(e.stderr, "reverie: differs: %s\n", n)
@@ -263,7 +285,8 @@ func (x *importP2Cmd) Run(ctx context.Context, e *env) error {
 			fmt.Fprintf(e.stderr, "reverie: %s (%d times)\n", what, n)
 		}
 		e.over(r.OverLimit)
-		return nil
+		e.hintPlatform(parts)
+		return e.waits(ctx, a, x.DryRun)
 	})
 }
 

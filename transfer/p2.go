@@ -61,6 +61,7 @@ type P2Report struct {
 	Differ    []string       `json:"differ"` // files that were there and differ; they stay as they are
 	Notes     int            `json:"notes"`  // that became memories
 	Summaries int            `json:"summaries"`
+	Indexes   int            `json:"indexes"` // files MEMORY.md, which are only copied
 	Chats     []P2Chat       `json:"chats"`
 	FilesOnly []P2Left       `json:"files_only"` // folders whose notes did not become memories
 	Skipped   []P2Left       `json:"skipped"`    // neither copied nor imported
@@ -178,7 +179,7 @@ func (p *p2Import) read(src p2Source) error {
 		p.keep(f)
 		p.summary(f)
 	}
-	return nil
+	return src.others(p.r)
 }
 
 // global is where the notes of all chats go, nil for nowhere.
@@ -207,7 +208,10 @@ func (p *p2Import) chat(folder string) *p2Chat {
 	}
 	origin, found := parseP2Key(folder)
 	k, placed := origin.key(p.o.Platform)
-	reason := "no origin fits the checksum in its name"
+	reason := "it is not a folder name of the plugin (platform_FriendMessage_id-checksum or platform_GroupMessage_id-checksum)"
+	if p2Key.MatchString(folder) {
+		reason += ", for its checksum fits no origin"
+	}
 	if found && !placed {
 		reason = "its origin " + origin.text + " is neither a person's chat nor a group"
 	}
@@ -218,7 +222,7 @@ func (p *p2Import) chat(folder string) *p2Chat {
 		c = p.add(folder, origin.text, spare)
 		p.r.Remarks = append(p.r.Remarks, P2Left{folder, reason + ": its notes go to " + spare.String()})
 	default:
-		p.r.FilesOnly = append(p.r.FilesOnly, P2Left{folder, reason + "; --unplaced-to makes its notes memories of a person or group"})
+		p.r.FilesOnly = append(p.r.FilesOnly, P2Left{folder, reason + "; --unplaced-to makes its notes somebody's memories"})
 	}
 	p.chats[folder] = c
 	return c
@@ -232,7 +236,11 @@ func (p *p2Import) note(f p2File, to *p2Chat, tag string) {
 	if bytes.Contains(f.data, []byte("\r\n")) {
 		p.r.Remarks = append(p.r.Remarks, P2Left{f.to, "has Windows line ends; copied with them, imported without"})
 	}
-	if to == nil || f.name == p2Index {
+	if f.name == p2Index {
+		p.r.Indexes++
+		return
+	}
+	if to == nil {
 		return
 	}
 	n := parseNote(string(f.data))

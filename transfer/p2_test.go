@@ -169,7 +169,7 @@ func TestImportP2(t *testing.T) {
 		"memories/session/" + friend + "/a b.md": "name", "memories/session/" + friend + "/user.md.tmp": "name",
 		"memories/session/" + friend + "/sub": "a folder", "memories/session/stray.md": "not a folder of a chat", "memories/session/odd name": "not a folder of a chat",
 		"memories/session/" + friend + "/link.md": "symbolic link", "global": "belong to nobody",
-		"aiocqhttp_FriendMessage_1-00000000": "no origin fits", "unknown-d41d8cd9": "no origin fits", p2Folder("qq:OtherMessage:1"): "neither",
+		"aiocqhttp_FriendMessage_1-00000000": "checksum fits no origin", "unknown-d41d8cd9": "platform_GroupMessage_id-checksum); --unplaced-to", p2Folder("qq:OtherMessage:1"): "neither",
 	} {
 		if !strings.Contains(left[name], reason) {
 			t.Errorf("%s is left because of %q, want %q", name, left[name], reason)
@@ -316,6 +316,26 @@ func TestImportP2Where(t *testing.T) {
 	for _, o := range []transfer.P2Options{{GlobalTo: "me"}, {UnplacedTo: "user_1"}, {Platform: "a b"}} {
 		if _, err := transfer.ImportP2(t.Context(), h.memories, t.TempDir(), o); !errors.Is(err, caller.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// What is beside the notes is named, so that nobody takes it for imported.
+func TestImportP2Others(t *testing.T) {
+	h := newHome(t, storetest.Engines(t)[0])
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"memories/session/" + friend + "/a.md": "a note", "memories/session/" + friend + "/MEMORY.md": "- a", "memories/session/not-of-it/MEMORY.md": "- b",
+		"memories/README.md": "x", "state/" + chat + ".json": `{"summary":"sum"}`, "profile/ann.json": "{}", "config.json": "{}",
+	})
+	for given, want := range map[string][]string{"": {"config.json", "memories/README.md", "profile/"}, "memories": {"memories/README.md"}} {
+		r := h.bringP2(t, filepath.Join(dir, given), transfer.P2Options{DryRun: true})
+		var got []string
+		for _, l := range r.Skipped {
+			got = append(got, l.Name)
+		}
+		if d := cmp.Diff(want, got); d != "" || r.Indexes != 2 || r.Notes != 1 {
+			t.Errorf("%q: %d indexes, %d notes; left out (-want +got):\n%s", given, r.Indexes, r.Notes, d)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,6 +36,7 @@ var ErrNoNotes = errors.New("no notes here")
 type p2Source struct {
 	root  *os.Root
 	notes string // the folder of notes, below root
+	whole bool   // root is the data folder that was given, not one above it
 }
 
 // openP2 finds the folder of notes at, or below, what was given: the plugin's data folder,
@@ -44,7 +46,7 @@ func openP2(dir string) (p2Source, error) {
 		base := filepath.Join(dir, filepath.FromSlash(below))
 		if isDir(filepath.Join(base, "memories")) {
 			root, err := os.OpenRoot(base)
-			return p2Source{root, "memories"}, err
+			return p2Source{root, "memories", true}, err
 		}
 	}
 	if isDir(filepath.Join(dir, "session")) || isDir(filepath.Join(dir, "global")) {
@@ -53,7 +55,7 @@ func openP2(dir string) (p2Source, error) {
 			return p2Source{}, err
 		}
 		root, err := os.OpenRoot(filepath.Dir(abs)) // beside it is the folder state
-		return p2Source{root, filepath.Base(abs)}, err
+		return p2Source{root, filepath.Base(abs), false}, err
 	}
 	return p2Source{}, fmt.Errorf("%w: %s has no folder memories (usual place: data/%s)", ErrNoNotes, dir, p2PluginDir)
 }
@@ -61,6 +63,31 @@ func openP2(dir string) (p2Source, error) {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// others lists what is in the folders and not looked at: whoever trusts that everything
+// was taken over may delete it.
+func (s p2Source) others(r *P2Report) error {
+	for dir, known := range map[string][]string{".": {s.notes, "state"}, s.notes: {"global", "session"}} {
+		if dir == "." && !s.whole {
+			continue
+		}
+		entries, err := fs.ReadDir(s.root.FS(), dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if slices.Contains(known, e.Name()) {
+				continue
+			}
+			name, what := path.Join(dir, e.Name()), "file"
+			if e.IsDir() {
+				name, what = name+"/", "folder"
+			}
+			r.Skipped = append(r.Skipped, P2Left{name, "not a " + what + " that is taken over: those are memories/global, memories/session and state"})
+		}
+	}
+	return nil
 }
 
 // p2File is a file that was read.
