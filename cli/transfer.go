@@ -11,6 +11,7 @@ import (
 
 	"reverie/internal/caller"
 	"reverie/journal"
+	"reverie/store/backup"
 	"reverie/transfer"
 	"reverie/vector"
 )
@@ -126,6 +127,9 @@ func (x *importFileCmd) Run(ctx context.Context, e *env) error {
 			},
 		})
 		bar.Finish()
+		if errors.Is(err, transfer.ErrFormat) && x.File != "-" && backup.Recognize(x.File) {
+			return fmt.Errorf("%s is a backup, not an export; use: reverie backup restore %s", x.File, quoteArg(x.File))
+		}
 		if err != nil {
 			return err
 		}

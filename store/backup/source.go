@@ -2,8 +2,11 @@ package backup
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+
+	"reverie/store"
 )
 
 // looksLikeJSON reports whether a file begins as an object of JSON, as P1's backups do.
@@ -24,6 +27,16 @@ func (s *source) Close() error {
 		return s.zip.Close()
 	}
 	return nil
+}
+
+// Recognize reports whether a file is a backup of this program or of P1, also a damaged
+// one. It reads no more than it takes to tell.
+func Recognize(path string) bool {
+	s, err := open(path)
+	if err == nil {
+		s.Close()
+	}
+	return err == nil || errors.Is(err, ErrBroken) || errors.Is(err, store.ErrNewer)
 }
 
 // open opens a backup of either program.
