@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 type importP1Cmd struct {
 	Chroma      string   `help:"The Chroma server with the collection." placeholder:"URL"`
 	Collection  string   `help:"The collection." default:"amrita_user_memory" placeholder:"NAME"`
-	Tenant      string   `help:"Its tenant." default:"default" placeholder:"NAME"`
-	Database    string   `help:"Its database." default:"default" placeholder:"NAME"`
+	Tenant      string   `help:"Its tenant (default: vector_db.tenant, if that is set, else default and default_tenant)." placeholder:"NAME"`
+	Database    string   `help:"Its database (default: vector_db.database, if that is set, else default and default_database)." placeholder:"NAME"`
 	Header      []string `help:"A header of every request, as in \"X-Chroma-Token: abc\"; repeat for several." placeholder:"TEXT" sep:"none"`
 	MemoDB      string   `name:"memo-db" help:"The bot's SQLite database, for the memos." placeholder:"FILE" type:"path"`
 	Data        string   `help:"The plugin's data folder, for the profile and the knowledge base (usually data/amrita_plugin_memory)." placeholder:"DIR" type:"path"`
@@ -44,16 +45,19 @@ func (x *importP1Cmd) Run(ctx context.Context, e *env) error {
 		Platform: e.chosenPlatform(), MemoLimit: e.cfg.MemoMaxChars, Clean: intake.Policy{KeepSecrets: !e.cfg.Privacy.RedactSecrets}.Clean,
 	}
 	if x.Chroma != "" {
-		headers, err := parseHeaders(x.Header)
+		places, done, err := x.places(e)
 		if err != nil {
 			return usage(err)
 		}
-		c, err := chroma.New(chroma.Options{URL: x.Chroma, Tenant: x.Tenant, Database: x.Database, Headers: headers})
+		defer done()
+		found, err := transfer.FindP1(ctx, x.Collection, places...)
 		if err != nil {
-			return usage(err)
+			return chromaHelp(err, "--chroma, --header")
 		}
-		defer c.Close()
-		o.Chroma = c
+		if found != places[0] {
+			e.say("the collection is in %s", found)
+		}
+		o.Chroma = found.Chroma
 	}
 	return e.withApp(ctx, func(a *app, c caller.Caller) error {
 		o.By = journal.By(c, "import")
@@ -77,6 +81,34 @@ func (x *importP1Cmd) Run(ctx context.Context, e *env) error {
 		e.hintPlatform(slices.Sorted(maps.Keys(r.Partitions)))
 		return e.waits(ctx, a, x.DryRun)
 	})
+}
+
+// places are where the collection may be: as said, as configured, or as this program or
+// Chroma itself calls what nobody gave a name.
+func (x *importP1Cmd) places(e *env) (list []transfer.P1Place, done func(), err error) {
+	headers, err := parseHeaders(x.Header)
+	if err != nil {
+		return nil, nil, err
+	}
+	tenant, database := cmp.Or(x.Tenant, e.chosen("vector_db.tenant", e.cfg.VectorDB.Tenant)), cmp.Or(x.Database, e.chosen("vector_db.database", e.cfg.VectorDB.Database))
+	names := [][2]string{{cmp.Or(tenant, chroma.DefaultName), cmp.Or(database, chroma.DefaultName)}}
+	if tenant == "" && database == "" {
+		names = append(names, [2]string{"default_tenant", "default_database"})
+	}
+	done = func() {
+		for _, p := range list {
+			p.Chroma.Close()
+		}
+	}
+	for _, n := range names {
+		c, err := chroma.New(chroma.Options{URL: x.Chroma, Tenant: n[0], Database: n[1], Headers: headers})
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		list = append(list, transfer.P1Place{Chroma: c, Tenant: n[0], Database: n[1]})
+	}
+	return list, done, nil
 }
 
 // ask shows what would happen and asks for it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"reverie/config"
@@ -50,9 +51,24 @@ func (e *env) withMirror(ctx context.Context, f func(*mirror.Mirror) error) erro
 		return usage(errors.New(`vector_db.type is "local": nothing is mirrored; set it to "remote" (or VECTOR_DB_TYPE=remote) and name the Chroma server`))
 	}
 	return e.withApp(ctx, func(a *app, _ caller.Caller) error {
-		return f(a.mirror)
+		return chromaHelp(f(a.mirror), mirrorAddress)
 	})
 }
+
+// mirrorAddress is where the address of the mirror's server is set.
+const mirrorAddress = "VECTOR_DB_SERVER, VECTOR_DB_PORT, VECTOR_DB_SERVER_SSL"
+
+// chromaHelp adds the next step to the error of a server that is away, or is another kind
+// of server; settings are where its address stands. What Chroma itself answers says enough.
+func chromaHelp(err error, settings string) error {
+	var ce *chroma.Error
+	if !errors.As(err, &ce) || ce.Kind != "" || ce.Status == http.StatusUnauthorized || ce.Status == http.StatusForbidden {
+		return err
+	}
+	return fmt.Errorf("%w; %s (%s)", err, askChroma, settings)
+}
+
+const askChroma = "is Chroma running there?"
 
 // waiting tells once that another process has the lease.
 func (e *env) waiting() func(string) {
@@ -85,6 +101,10 @@ func (mirrorStatusCmd) Run(ctx context.Context, e *env) error {
 		switch st.State {
 		case mirror.StateOK, mirror.StateBehind, mirror.StateNoSpace:
 			return nil
+		case mirror.StateDown:
+			return fmt.Errorf("the mirror is down: %s; %s (%s)", st.LastError, askChroma, mirrorAddress)
+		case mirror.StateTrouble:
+			return fmt.Errorf("the mirror is in trouble: %s", st.LastError)
 		}
 		return fmt.Errorf("the mirror is %s: %s", st.State, st.LastError)
 	})
@@ -96,8 +116,11 @@ func (e *env) printMirror(st mirror.Status) {
 	if st.Buckets > 0 {
 		e.printf("layout     space %d, %d of %d collections\n", st.Space, st.Collections, st.Buckets)
 	}
-	if st.Holder != "" {
+	switch {
+	case st.Holder != "":
 		e.printf("delivering %s\n", st.Holder)
+	case st.State == mirror.StateBehind: // a server would be at it, or within seconds
+		e.printf("delivering nobody: no server seems to be running (reverie serve delivers)\n")
 	}
 	if !st.DownSince.IsZero() {
 		e.printf("away since %s\n", st.DownSince.Local().Format(time.RFC3339))
@@ -105,7 +128,7 @@ func (e *env) printMirror(st mirror.Status) {
 	for _, r := range st.Refused {
 		e.printf("refused    %s since %s: %s\n", r.Part, r.Since.Local().Format(time.RFC3339), r.Error)
 	}
-	if st.LastError != "" && len(st.Refused) == 0 {
+	if st.LastError != "" && st.State == mirror.StateBehind && len(st.Refused) == 0 { // the others end with it
 		e.printf("last error %s\n", st.LastError)
 	}
 }
@@ -161,7 +184,7 @@ type mirrorVerifyCmd struct {
 }
 
 func (mirrorVerifyCmd) Help() string {
-	return "Compares ids, partition, privacy and vector of every record on the server with the database. What is still to be delivered is not compared. Exits with 1 if anything differs."
+	return "Compares ids, partition, privacy and vector of every record on the server with the database. What is still to be delivered is not compared. Exits with 1 if anything differs, and if everything is still to be delivered."
 }
 
 // Run verifies.
@@ -181,8 +204,13 @@ func (v *mirrorVerifyCmd) Run(ctx context.Context, e *env) error {
 		}
 		err = e.show(out, "%d partitions compared, %d wait for delivery; %d records are equal, %d missing, %d extra, %d different\n",
 			out.Partitions, out.Pending, out.Records, out.Missing, out.Extra, out.Different)
-		if err != nil || out.Equal() {
+		switch {
+		case err != nil:
 			return err
+		case out.Equal() && out.Partitions == 0 && out.Pending > 0:
+			return fmt.Errorf("nothing was compared: all %d partitions wait for delivery (a running reverie serve delivers them, or: reverie mirror rebuild)", out.Pending)
+		case out.Equal():
+			return nil
 		}
 		if !e.json {
 			for _, d := range out.Differing {

@@ -17,6 +17,7 @@ import (
 func TestChromaScript(t *testing.T) {
 	srv := chromatest.Start(t)
 	oldBot(t, srv.URL)
+	ofChroma(t, srv.URL)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/chroma",
 		Setup: func(e *testscript.Env) error {
@@ -29,6 +30,22 @@ func TestChromaScript(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// ofChroma makes an empty collection where Chroma's own clients make one.
+func ofChroma(t *testing.T, url string) {
+	t.Helper()
+	c, err := chroma.New(chroma.Options{URL: url, Tenant: "default_tenant", Database: "default_database"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.EnsureDatabase(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Ensure(t.Context(), "of_chroma", map[string]any{"embed_protocol": "ollama-embed"}, 2); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // oldBot makes a collection as P1 has it.

@@ -308,11 +308,14 @@ func partitionOf(c caller.Caller, text string) (string, error) {
 }
 
 // chosenPlatform is the configured platform, empty if it is only the default.
-func (e *env) chosenPlatform() string {
+func (e *env) chosenPlatform() string { return e.chosen("identity.platform", e.cfg.Identity.Platform) }
+
+// chosen is the value of a key, empty if it is only the default.
+func (e *env) chosen(key, value string) string {
 	for _, k := range e.cfg.Show() {
-		if k.Key == "identity.platform" && k.Origin == "default" {
+		if k.Key == key && k.Origin == "default" {
 			return ""
 		}
 	}
-	return e.cfg.Identity.Platform
+	return value
 }

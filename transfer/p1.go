@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +20,7 @@ const P1Collection = "amrita_user_memory"
 
 // P1Options of [ImportP1]; the zero value is the default of every field.
 type P1Options struct {
-	// Chroma is the database with P1's collection; nil: no memories are imported.
+	// Chroma is the database with P1's collection, see [FindP1]; nil: no memories are imported.
 	Chroma     *chroma.Client
 	Collection string // default [P1Collection]
 	// MemoDB is the bot's SQLite file with P1's table of memos; empty: none are imported.
@@ -226,25 +225,6 @@ func (p *p1Import) storeMemos(ctx context.Context, memos []p1Memo) error {
 	p.r.Memos = in.report.Memos
 	return nil
 }
-
-// errNoCollection says what is there instead.
-func errNoCollection(name string, have []chroma.Collection) error {
-	s := "the server has no such collection, and no other in this database"
-	if len(have) > 0 {
-		s = "the server has no such collection; it has"
-		for i, c := range have {
-			if i == 20 {
-				s += fmt.Sprintf(" and %d more", len(have)-i)
-				break
-			}
-			s += " " + clip(c.Name)
-		}
-	}
-	return fmt.Errorf("%w: %s (see --collection, --tenant, --database)", ErrNoCollection, s)
-}
-
-// ErrNoCollection means that the server has no collection of the name.
-var ErrNoCollection = errors.New("not found")
 
 // importPart stores the memories of one partition.
 func (p *p1Import) importPart(ctx context.Context, part string, b *p1Batch, space int64) error {

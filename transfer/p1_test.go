@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -263,6 +264,17 @@ func TestImportP1Vectors(t *testing.T) {
 	w := newP1World(t, storetest.Engine{Name: store.SQLite}, srv.URL, "nothing")
 	if _, err := transfer.ImportP1(t.Context(), w.db, w.memories, transfer.P1Options{Chroma: w.c}); err == nil || !strings.Contains(err.Error(), "no such collection") {
 		t.Errorf("a collection that is not there: %v", err)
+	}
+	filled := newP1World(t, storetest.Engine{Name: store.SQLite}, srv.URL, "filled")
+	filled.collection(t, &p1Model{name: "bge-m3"}, []chroma.Record{p1Record(1, "user_1", "user", "a fact")})
+	places := []transfer.P1Place{{Chroma: w.c, Tenant: "default_tenant", Database: "nothing"}, {Chroma: filled.c, Tenant: "default_tenant", Database: "filled"}}
+	if p, err := transfer.FindP1(t.Context(), "", places...); err != nil || p != places[1] {
+		t.Errorf("found in %v, %v", p, err)
+	}
+	_, err := transfer.FindP1(t.Context(), "other", places...)
+	want := "in tenant default_tenant, database nothing (which has none), nor in tenant default_tenant, database filled (which has amrita_user_memory)"
+	if !errors.Is(err, transfer.ErrNoCollection) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
 	}
 }
 

@@ -29,11 +29,7 @@ type p1Batch struct {
 func (p *p1Import) collection(ctx context.Context) error {
 	col, err := p.o.Chroma.Collection(ctx, p.o.Collection)
 	if chroma.IsNotFound(err) {
-		have, lerr := p.o.Chroma.List(ctx)
-		if lerr != nil {
-			return lerr
-		}
-		return errNoCollection(p.o.Collection, have)
+		return fmt.Errorf("%w: the server has no such collection", ErrNoCollection)
 	}
 	if err != nil {
 		return err
