@@ -95,20 +95,15 @@ func (x *importP1Cmd) places(e *env) (list []transfer.P1Place, done func(), err 
 	if tenant == "" && database == "" {
 		names = append(names, [2]string{"default_tenant", "default_database"})
 	}
-	done = func() {
-		for _, p := range list {
-			p.Chroma.Close()
-		}
-	}
+	h := chromaHTTP()
 	for _, n := range names {
-		c, err := chroma.New(chroma.Options{URL: x.Chroma, Tenant: n[0], Database: n[1], Headers: headers})
+		c, err := chroma.New(chroma.Options{URL: x.Chroma, Tenant: n[0], Database: n[1], Headers: headers, HTTP: h})
 		if err != nil {
-			done()
 			return nil, nil, err
 		}
 		list = append(list, transfer.P1Place{Chroma: c, Tenant: n[0], Database: n[1]})
 	}
-	return list, done, nil
+	return list, h.CloseIdleConnections, nil
 }
 
 // ask shows what would happen and asks for it.
