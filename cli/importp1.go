@@ -95,15 +95,18 @@ func (x *importP1Cmd) places(e *env) (list []transfer.P1Place, done func(), err 
 	if tenant == "" && database == "" {
 		names = append(names, [2]string{"default_tenant", "default_database"})
 	}
-	h := chromaHTTP()
 	for _, n := range names {
-		c, err := chroma.New(chroma.Options{URL: x.Chroma, Tenant: n[0], Database: n[1], Headers: headers, HTTP: h})
+		c, err := chroma.New(chroma.Options{URL: x.Chroma, Tenant: n[0], Database: n[1], Headers: headers})
 		if err != nil {
 			return nil, nil, err
 		}
 		list = append(list, transfer.P1Place{Chroma: c, Tenant: n[0], Database: n[1]})
 	}
-	return list, h.CloseIdleConnections, nil
+	return list, func() {
+		for _, p := range list {
+			p.Chroma.Close()
+		}
+	}, nil
 }
 
 // ask shows what would happen and asks for it.

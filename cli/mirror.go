@@ -24,26 +24,25 @@ type mirrorCmd struct {
 // mirrored reports whether the configuration asks for a mirror.
 func mirrored(cfg config.VectorDB) bool { return cfg.Type == "remote" }
 
-// chromaClient is the client for the configured server, which speaks with h.
-func chromaClient(cfg config.VectorDB, h *http.Client) (*chroma.Client, error) {
+// chromaClient is the client for the configured server.
+func chromaClient(cfg config.VectorDB) (*chroma.Client, error) {
 	var headers map[string]string
 	if err := json.Unmarshal([]byte(cfg.Headers), &headers); err != nil {
 		return nil, errors.New("vector_db.headers is not a JSON object of strings")
 	}
 	return chroma.New(chroma.Options{
-		URL: chroma.Address(cfg.Server, cfg.Port, cfg.SSL), Headers: headers, Tenant: cfg.Tenant, Database: cfg.Database, HTTP: h,
+		URL: chroma.Address(cfg.Server, cfg.Port, cfg.SSL), Headers: headers, Tenant: cfg.Tenant, Database: cfg.Database,
 	})
 }
 
 // newMirror makes the configured mirror, which does nothing until it runs. done closes it.
 func (a *app) newMirror() (m *mirror.Mirror, done func(), err error) {
-	h := chromaHTTP()
-	c, err := chromaClient(a.cfg.VectorDB, h)
+	c, err := chromaClient(a.cfg.VectorDB)
 	if err != nil {
 		return nil, nil, usage(err)
 	}
 	m = mirror.New(a.db, c, mirror.Options{Name: a.cfg.VectorDB.Collection, Buckets: a.cfg.VectorDB.Buckets, Logger: a.log.With("component", "mirror")})
-	return m, func() { m.Close(); h.CloseIdleConnections() }, nil
+	return m, func() { m.Close(); c.Close() }, nil
 }
 
 // withMirror opens the home and its mirror for a command.

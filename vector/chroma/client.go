@@ -91,10 +91,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{base: strings.TrimRight(o.URL, "/") + "/api/v2", opts: o, http: o.HTTP}
 	if c.http == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = maxIdleConn
-		c.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		c.ownHTTP = true
+		c.http, c.ownHTTP = newHTTP(), true
 	}
 	return c, nil
 }

@@ -1,4 +1,4 @@
-package cli
+package chroma
 
 import (
 	"context"
@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// chromaHTTP is the client for a server that may be anything, as the address is typed by
-// a person. It follows no redirects, so that headers reach nobody else. Close its idle
-// connections.
+// newHTTP is the client for a server that may be anything, as the address is typed by a
+// person. It follows no redirects, so that headers reach nobody else.
 //
 // What speaks first on a connection is no HTTP server. It is not listened to before the
 // request is sent: else the standard library writes a line of its own to stderr and makes
 // an error that says nothing, now and then.
-func chromaHTTP() *http.Client {
+func newHTTP() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 4
+	t.MaxIdleConnsPerHost = maxIdleConn
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)

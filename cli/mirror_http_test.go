@@ -39,9 +39,7 @@ func TestServerThatIsNoneOfHTTP(t *testing.T) {
 	before := log.Writer()
 	log.SetOutput(&said)
 	defer log.SetOutput(before)
-	h := chromaHTTP()
-	defer h.CloseIdleConnections()
-	c, err := chroma.New(chroma.Options{URL: "http://" + l.Addr().String(), HTTP: h})
+	c, err := chroma.New(chroma.Options{URL: "http://" + l.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
