@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -21,10 +20,8 @@ func TestChromaScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/chroma",
 		Setup: func(e *testscript.Env) error {
-			for k, v := range map[string]string{
-				"REVERIE_HOME": filepath.Join(e.WorkDir, "home"), "CHROMA_URL": srv.URL, "VECTOR_DB_TYPE": "remote", "VECTOR_DB_SERVER": "127.0.0.1", "VECTOR_DB_PORT": strconv.Itoa(srv.Port),
-				"REVERIE_USER": "", "REVERIE_GROUP": "", "REVERIE_ROLE": "", "REVERIE_PLATFORM": "", "REVERIE_LOG_LEVEL": "", "EMBEDDING_PROTOCOL": "", "EMBEDDING_MODEL_NAME": "",
-			} {
+			ownEnv(t, e)
+			for k, v := range map[string]string{"CHROMA_URL": srv.URL, "VECTOR_DB_TYPE": "remote", "VECTOR_DB_SERVER": "127.0.0.1", "VECTOR_DB_PORT": strconv.Itoa(srv.Port)} {
 				e.Setenv(k, v)
 			}
 			return nil

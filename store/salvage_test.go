@@ -20,6 +20,7 @@ import (
 
 	"reverie/embedding"
 	"reverie/internal/caller"
+	"reverie/internal/raceflag"
 	"reverie/memo"
 	"reverie/store"
 	"reverie/vector"
@@ -228,8 +229,11 @@ var everyPage = flag.Bool("everypage", false, "damage every page of a larger sto
 func TestEveryDamagedPage(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "reverie.db")
 	memories := 120
-	if *everyPage {
+	switch {
+	case *everyPage:
 		memories = 300
+	case raceflag.Enabled:
+		memories = 30
 	}
 	lived(t, whole, memories)
 	sound(t, whole)
@@ -431,7 +435,11 @@ func TestSalvageOfHeavyDamage(t *testing.T) {
 	pages := len(image) / pageSize
 	rowPages := pagesOf(t, image, "SELECT id, content || tags || state || seen FROM memories WHERE rid = ?")
 	entryPages := pagesOf(t, image, "SELECT object || ' ' || seq, after || kind FROM journal WHERE seq = ?")
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if raceflag.Enabled {
+		seeds = 3
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		path := filepath.Join(t.TempDir(), "reverie.db")
 		b := slices.Clone(image)
