@@ -36,6 +36,9 @@ func scanMark(row *sql.Row) (Mark, error) {
 	var version sql.NullInt64
 	err := row.Scan(&m.Space, &m.Generation, &version)
 	m.Version = version.Int64
+	if errors.Is(err, sql.ErrNoRows) {
+		err = errServing
+	}
 	return m, err
 }
 
@@ -45,9 +48,17 @@ func ReadServing(g *gorm.DB) (Serving, error) {
 	var s Serving
 	err := g.Raw("SELECT space, generation FROM serving WHERE one = 1").Row().Scan(&s.Space, &s.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
-		return s, fmt.Errorf("%w: it does not say which embedding space serves", ErrDamaged)
+		return s, errServing
 	}
 	return s, err
+}
+
+// errServing says that the one row is not there.
+var errServing = fmt.Errorf("%w: it does not say which embedding space serves; stop all servers of this home and run: reverie doctor --repair", ErrDamaged)
+
+// NoSpace is the error of a store whose serving space is not among its spaces.
+func NoSpace(id int64) error {
+	return fmt.Errorf("%w: embedding space %d serves and is not there; stop all servers of this home and run: reverie doctor --repair", ErrDamaged, id)
 }
 
 // Serve makes a space the serving one, inside [DB.Exclusive], and begins a new generation.

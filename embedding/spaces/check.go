@@ -156,7 +156,7 @@ func (m *Manager) Check(ctx context.Context) (Finding, error) {
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("%w: embedding space %d serves and is not there", store.ErrDamaged, sv.Space)
+			return store.NoSpace(sv.Space)
 		}
 		have, err := readCanary(g, r.id)
 		if err != nil {

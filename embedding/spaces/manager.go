@@ -355,7 +355,7 @@ func (m *Manager) known(ctx context.Context, sv store.Serving) (*Current, error)
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w: embedding space %d serves and is not there", store.ErrDamaged, sv.Space)
+		return nil, store.NoSpace(sv.Space)
 	}
 	if m.target != nil && sameName(known(m.target, r.Space), r.Space) {
 		return m.judge(ctx, sv, r, m.target, true)

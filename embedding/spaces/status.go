@@ -150,7 +150,7 @@ func (m *Manager) ResetFingerprint(ctx context.Context) (was, is embedding.Space
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("%w: embedding space %d serves and is not there", store.ErrDamaged, sv.Space)
+			return store.NoSpace(sv.Space)
 		}
 		was = r.Space
 		if r.Dim != sp.Dim {
