@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"reverie/store"
 	"reverie/internal/raceflag"
+	"reverie/store"
 	"reverie/store/backup"
 )
 
