@@ -12,9 +12,10 @@
 // its vector already is not embedded again, so a killed run continues where it stopped;
 // the switch is one row. What is embedded belongs to a [Corpus]: package vector has one.
 //
-// Where to look: manager.go finds the serving space and its embedder, check.go compares
-// at the start and acts on the policy, reembed.go moves to another space, rows.go has the
-// SQL of spaces, status.go what people are told.
+// Where to look: manager.go finds the serving space and its embedder, verify.go asks a
+// model whether it is still the one, waiting.go goes on asking a silent one in the
+// background, check.go compares at the start and acts on the policy, reembed.go moves to
+// another space, rows.go has the SQL of spaces, status.go what people are told.
 //
 // What does not live here: how text becomes vectors (package embedding), how vectors are
 // searched (package vector).
